@@ -13,12 +13,8 @@ pub fn render(diagnostic: &Diagnostic, sources: &Sources) -> String {
     };
     let title = level.primary_title(diagnostic.message.as_str()).id(diagnostic.code);
     // Files are read once, before snippets borrow their text.
-    let labels: Vec<(bool, &Label)> = diagnostic
-        .primary
-        .iter()
-        .map(|l| (true, l))
-        .chain(diagnostic.secondary.iter().map(|l| (false, l)))
-        .collect();
+    let labels: Vec<(bool, &Label)> =
+        diagnostic.primary.iter().map(|l| (true, l)).chain(diagnostic.secondary.iter().map(|l| (false, l))).collect();
     let texts: Vec<(u32, Option<Text>)> = labels.iter().map(|(_, l)| (l.span.file.0, Text::load(sources, l))).collect();
     let mut group = Group::with_title(title);
     let mut plain = Vec::new();

@@ -1,1 +1,43 @@
+//! The front end: PyPTO-syntax Python source to a tensor-level program.
+//!
+//! The only crate that knows Python syntax. Bodies are never executed: source is parsed, names are looked up in an
+//! [`Environment`] (the live module globals and closures of each function), and every call of a helper is specialised
+//! and spliced where it stands. What names resolved to is reported ([`Specialised::lookups`]), so that a cache can tell
+//! whether a program is still the one its source means.
 
+mod environment;
+
+pub use environment::{
+    ArgSpec, DimSpec, Environment, FunctionId, FunctionKind, FunctionSource, Known, Lookup, ParamKind, ParamSpec,
+};
+
+use chip::Arch;
+use diag::{Diagnostic, Sources};
+
+/// A program specialised for the element types, shapes and scalar values of one call.
+#[derive(Clone, Debug)]
+pub struct Specialised {
+    /// Tensor level, verified.
+    pub program: ir::Program,
+    pub warnings: Vec<Diagnostic>,
+    /// Every name that was looked up and what it was, in order of first use.
+    pub lookups: Vec<Lookup>,
+}
+
+/// Why there is no program: errors (at least one) with the sources their spans point into.
+#[derive(Clone, Debug)]
+pub struct Rejected {
+    pub errors: Vec<Diagnostic>,
+    pub sources: Sources,
+}
+
+/// Specialises `entry` for a call with `args` (one per parameter) on `arch`.
+pub fn specialise(
+    environment: &dyn Environment,
+    entry: FunctionId,
+    args: &[ArgSpec],
+    arch: Arch,
+) -> Result<Specialised, Rejected> {
+    let _ = (environment, entry, args, arch);
+    Err(Rejected { errors: vec![Diagnostic::unsupported("not-built", "the front end")], sources: Sources::default() })
+}

@@ -1,0 +1,171 @@
+//! What the op table says about an operation. The table itself is [`crate::ops`].
+
+use crate::Opcode;
+
+/// One entry of the op table: parser, printer, verifier, executors' dispatch and the manual follow from it.
+#[derive(Debug)]
+pub struct OpInfo {
+    pub opcode: Opcode,
+    /// The name in IR text. Tile operations have the instruction's name; in `.pto` it follows `pto.`.
+    pub name: &'static str,
+    pub doc: &'static str,
+    /// Operand groups in order; [`crate::OpData::segments`] holds how many operands each has.
+    pub operands: &'static [Operand],
+    pub form: Form,
+    pub attrs: &'static [AttrInfo],
+    /// Number of regions, each one block.
+    pub regions: usize,
+    pub levels: Levels,
+    pub pipe: Pipe,
+    /// Over which elements a tile operation runs, and so which it writes.
+    pub domain: Domain,
+    /// Names of the operand groups whose buffer the destination may be, at the same address and layout.
+    pub in_place: &'static [&'static str],
+    pub evidence: Evidence,
+}
+
+impl OpInfo {
+    pub fn group(&self, name: &str) -> Option<usize> {
+        self.operands.iter().position(|o| o.name == name)
+    }
+
+    pub fn attr(&self, name: &str) -> Option<&'static AttrInfo> {
+        self.attrs.iter().find(|a| a.name == name)
+    }
+}
+
+/// An operand group.
+#[derive(Debug)]
+pub struct Operand {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub arity: Arity,
+}
+
+/// Which types an operand may have.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Any,
+    Tile,
+    Tensor,
+    /// Any scalar.
+    Scalar,
+    /// An integer or index scalar.
+    Int,
+    Bool,
+    /// A task id or an array of them.
+    Task,
+    Array,
+    Ptr,
+    View,
+    PartView,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arity {
+    One,
+    Optional,
+    Many,
+}
+
+/// What an operation yields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// A tile. *Value form* (tensor level): one result. *Destination form* (tile and machine level): one `outs` tile
+    /// and no result. The same entry, the same meaning.
+    Tile,
+    /// Writes its `outs` at every level (`tinsert` into a tile, `tstore` into a view); no result.
+    Dest,
+    /// Exactly this many results, at every level.
+    Results(usize),
+    /// As many results as the operation carries values (`for`, `if`, `while`).
+    Carried,
+    /// The end of a block.
+    Terminator,
+}
+
+#[derive(Debug)]
+pub struct AttrInfo {
+    pub name: &'static str,
+    pub kind: AttrKind,
+    pub required: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AttrKind {
+    Bool,
+    Int,
+    /// An integer, float or boolean literal.
+    Number,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    Text,
+    Type,
+    Ints,
+    Symbols,
+}
+
+/// Where an operation may stand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Levels(pub u8);
+
+impl Levels {
+    /// Tensor level, outside scopes.
+    pub const TENSOR: Levels = Levels(1);
+    /// Tensor level, inside a kernel scope.
+    pub const SCOPE: Levels = Levels(2);
+    /// Tile level, in the orchestration.
+    pub const ORCH: Levels = Levels(4);
+    /// Tile and machine level, in a kernel function.
+    pub const KERNEL: Levels = Levels(8);
+    pub const ALL: Levels = Levels(15);
+
+    pub const fn or(self, other: Levels) -> Levels {
+        Levels(self.0 | other.0)
+    }
+
+    pub const fn contains(self, other: Levels) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The pipe that executes an instruction (`spec/isa.md` §1.4). Where it depends on the spaces of the operands
+/// (`tload`, `tstore`, `tmov`, `textract`, `tinsert`) the entry says [`Pipe::BySpace`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pipe {
+    /// Not a pipe instruction.
+    None,
+    Scalar,
+    Vector,
+    Matrix,
+    Mte1,
+    Mte2,
+    Mte3,
+    Fix,
+    BySpace,
+}
+
+/// Iteration domains (`spec/isa.md` §2.0).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Domain {
+    None,
+    /// The valid region of the destination.
+    Destination,
+    /// The valid region of the (first) source.
+    Source,
+    /// m = lhs valid rows, k = lhs valid columns, n = rhs valid columns.
+    Matmul,
+    /// The destination's whole physical extent.
+    Whole,
+}
+
+/// Where the semantics of an entry come from (`spec/semantics.md`, Evidence).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Evidence {
+    /// A published device figure.
+    Measured,
+    /// Upstream's golden generators.
+    Golden,
+    Doc,
+    Inferred,
+}

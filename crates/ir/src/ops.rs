@@ -1,0 +1,433 @@
+//! The op table: every operation of every level, once.
+//!
+//! Conventions that hold for all entries:
+//!
+//! * A group called `valid` has one index per *dynamic* extent of the result's (or destination's) valid region, in order.
+//! * Tile operations come in value form at the tensor level and in destination form below ([`Form::Tile`]). A tile's
+//!   contents outside its valid region are undefined unless the entry says otherwise (semantics rule 13).
+//! * Offsets, sizes and strides are in elements.
+//! * Axes are logical: rows × columns, whatever the layout.
+
+use crate::info::{
+    Arity::{self, Many, One, Optional},
+    AttrInfo,
+    AttrKind::{self, Bool, Int, Ints, Number, Symbols, Text, Word},
+    Domain::{Destination, Matmul, Source, Whole},
+    Evidence::{self, Doc, Golden, Inferred},
+    Form::{self, Carried, Dest, Results, Terminator, Tile},
+    Kind, Levels, OpInfo, Operand, Pipe,
+};
+
+const T: Levels = Levels::TENSOR;
+const S: Levels = Levels::SCOPE;
+const O: Levels = Levels::ORCH;
+const K: Levels = Levels::KERNEL;
+const TO: Levels = T.or(O);
+const SK: Levels = S.or(K);
+const ALL: Levels = Levels::ALL;
+
+const fn one(name: &'static str, kind: Kind) -> Operand {
+    Operand { name, kind, arity: One }
+}
+
+const fn opt(name: &'static str, kind: Kind) -> Operand {
+    Operand { name, kind, arity: Optional }
+}
+
+const fn many(name: &'static str, kind: Kind) -> Operand {
+    Operand { name, kind, arity: Many }
+}
+
+const fn need(name: &'static str, kind: AttrKind) -> AttrInfo {
+    AttrInfo { name, kind, required: true }
+}
+
+const fn may(name: &'static str, kind: AttrKind) -> AttrInfo {
+    AttrInfo { name, kind, required: false }
+}
+
+impl OpInfo {
+    const fn new(
+        opcode: Opcode,
+        name: &'static str,
+        operands: &'static [Operand],
+        form: Form,
+        levels: Levels,
+        doc: &'static str,
+    ) -> OpInfo {
+        OpInfo {
+            opcode,
+            name,
+            doc,
+            operands,
+            form,
+            attrs: &[],
+            regions: 0,
+            levels,
+            pipe: Pipe::None,
+            domain: crate::info::Domain::None,
+            in_place: &[],
+            evidence: Inferred,
+        }
+    }
+
+    const fn attrs(mut self, attrs: &'static [AttrInfo]) -> OpInfo {
+        self.attrs = attrs;
+        self
+    }
+
+    const fn regions(mut self, regions: usize) -> OpInfo {
+        self.regions = regions;
+        self
+    }
+
+    const fn on(mut self, pipe: Pipe, domain: crate::info::Domain) -> OpInfo {
+        self.pipe = pipe;
+        self.domain = domain;
+        self
+    }
+
+    const fn in_place(mut self, groups: &'static [&'static str]) -> OpInfo {
+        self.in_place = groups;
+        self
+    }
+
+    const fn from(mut self, evidence: Evidence) -> OpInfo {
+        self.evidence = evidence;
+        self
+    }
+}
+
+/// Rounding modes of a conversion (`spec/isa.md` §2.9).
+pub const ROUND_MODES: &[&str] = &["none", "rint", "round", "floor", "ceil", "trunc", "odd"];
+/// Comparison predicates.
+pub const PREDICATES: &[&str] = &["eq", "ne", "lt", "le", "gt", "ge"];
+/// Pad values.
+pub const PADS: &[&str] = &["zero", "max", "min"];
+/// Loop kinds: strict order, independent iterations, software pipelined. All mean the same.
+pub const LOOP_KINDS: &[&str] = &["range", "parallel", "pipeline"];
+/// What a kernel does to a tensor argument.
+pub const DIRECTIONS: &[&str] = &["in", "out", "inout", "scalar", "workspace"];
+const CORE_TYPES: &[&str] = &["aiv_only", "aic_only", "mix"];
+
+/// Every operation of every level; what each means is in [`OpInfo::doc`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum Opcode {
+    For,
+    If,
+    While,
+    Yield,
+    Condition,
+    Return,
+    Scope,
+    Const,
+    ScalarAdd,
+    ScalarSub,
+    ScalarMul,
+    ScalarDiv,
+    ScalarRem,
+    ScalarMin,
+    ScalarMax,
+    ScalarAnd,
+    ScalarOr,
+    ScalarXor,
+    ScalarShl,
+    ScalarShr,
+    ScalarCmp,
+    ScalarNot,
+    ScalarNeg,
+    ScalarCast,
+    Select,
+    TaskInvalid,
+    TaskDummy,
+    ArrayCreate,
+    ArrayGet,
+    ArraySet,
+    TensorCreate,
+    TensorSlice,
+    TensorReshape,
+    TensorTranspose,
+    TensorDim,
+    TensorStride,
+    Read,
+    Write,
+    Submit,
+    Load,
+    Store,
+    TileCreate,
+    MakeTensorView,
+    PartitionView,
+    AddPtr,
+    LoadScalar,
+    StoreScalar,
+    TLoad,
+    TStore,
+    AllocTile,
+    Subview,
+    TReshape,
+    SetValidShape,
+    TMov,
+    TExtract,
+    TInsert,
+    TGetVal,
+    TSetVal,
+    TAdd,
+    TSub,
+    TMul,
+    TDiv,
+    TMax,
+    TMin,
+    TAddS,
+    TSubS,
+    TMulS,
+    TDivS,
+    TMaxS,
+    TMinS,
+    TExp,
+    TLog,
+    TSqrt,
+    TRsqrt,
+    TRecip,
+    TAbs,
+    TNeg,
+    TRelu,
+    TCvt,
+    TExpandS,
+    TCi,
+    TFillPad,
+    TRowSum,
+    TRowMax,
+    TRowMin,
+    TColSum,
+    TColMax,
+    TColMin,
+    TRowExpand,
+    TRowExpandAdd,
+    TRowExpandSub,
+    TRowExpandMul,
+    TRowExpandDiv,
+    TRowExpandMax,
+    TRowExpandMin,
+    TColExpand,
+    TColExpandAdd,
+    TColExpandSub,
+    TColExpandMul,
+    TColExpandDiv,
+    TColExpandMax,
+    TColExpandMin,
+    TMatmul,
+    TMatmulAcc,
+    TTrans,
+    GetBlockIdx,
+    GetBlockNum,
+    GetSubblockIdx,
+    SyncAll,
+    AicInitializePipe,
+    AivInitializePipe,
+    ReserveBuffer,
+    ImportReservedBuffer,
+    TPushToAiv,
+    TPopFromAic,
+    TFreeFromAic,
+    TPushToAic,
+    TPopFromAiv,
+    TFreeFromAiv,
+}
+
+use Opcode as C;
+
+/// The table, in the order of [`Opcode`].
+pub static TABLE: [OpInfo; 119] = [
+    // Control flow.
+    OpInfo::new(C::For, "for", &[one("lower", Kind::Int), one("upper", Kind::Int), one("step", Kind::Int), many("init", Kind::Any)], Carried, ALL, "Counted loop. The region's arguments are the loop variable (type of `lower`) and the carried values; its `yield` gives the next carried values; the results are the last ones. The trip count is fixed at entry: (upper − lower) / step rounded up, zero if not positive; a step of zero is an error. A negative step counts down.").attrs(&[need("kind", Word(LOOP_KINDS)), may("stage", Int)]).regions(1),
+    OpInfo::new(C::If, "if", &[one("condition", Kind::Bool)], Carried, ALL, "Runs the first region if the condition holds, else the second; both end in `yield` with the results.").regions(2),
+    OpInfo::new(C::While, "while", &[many("init", Kind::Any)], Carried, ALL, "The first region gets the carried values and ends in `condition`; if it holds, the second region gets the forwarded values and yields the next ones; else they are the results.").regions(2),
+    OpInfo::new(C::Yield, "yield", &[many("values", Kind::Any)], Terminator, ALL, "Ends a region of `for` and `if`, and the second of `while`."),
+    OpInfo::new(C::Condition, "condition", &[one("condition", Kind::Bool), many("values", Kind::Any)], Terminator, ALL, "Ends the first region of `while`."),
+    OpInfo::new(C::Return, "return", &[many("values", Kind::Any)], Terminator, ALL, "Ends a function. Only an entry returns values: tensors, the program's results."),
+    OpInfo::new(C::Scope, "scope", &[opt("blocks", Kind::Int), many("deps", Kind::Task)], Results(1), T, "A kernel scope (`pl.at`, `pl.spmd`): one task. With `blocks` the region runs once per block and has the block index as its argument. Tensors and scalars of the surroundings may be used inside; tiles never cross its border. Yields the task's id. Ends in `yield` without values.").attrs(&[need("name", Text), may("sync_start", Bool), may("split", Word(&["up_down", "left_right"])), may("slot_num", Int)]).regions(1),
+    // Scalars.
+    OpInfo::new(C::Const, "const", &[], Results(1), ALL, "A literal of the result's type.").attrs(&[need("value", Number)]),
+    OpInfo::new(C::ScalarAdd, "add", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Sum; integers wrap. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarSub, "sub", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Difference; integers wrap. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarMul, "mul", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Product; integers wrap. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarDiv, "div", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Quotient; integers truncate toward zero, and division by zero is a run error (semantics rule 16). Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarRem, "rem", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Remainder of the truncating division; the sign is the dividend's. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarMin, "min", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "The smaller operand. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarMax, "max", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "The larger operand. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarAnd, "and", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Bitwise and; logical for booleans. Both sides are evaluated. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarOr, "or", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Bitwise or; logical for booleans. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarXor, "xor", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Bitwise exclusive or. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarShl, "shl", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Shift left. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarShr, "shr", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Shift right: arithmetic for signed types, logical for unsigned. Operands and result have one type.").from(Doc),
+    OpInfo::new(C::ScalarCmp, "cmp", &[one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "Compares two scalars of one type; IEEE for floats.").attrs(&[need("predicate", Word(PREDICATES))]).from(Doc),
+    OpInfo::new(C::ScalarNot, "not", &[one("a", Kind::Scalar)], Results(1), ALL, "Bitwise complement; logical for booleans."),
+    OpInfo::new(C::ScalarNeg, "neg", &[one("a", Kind::Scalar)], Results(1), ALL, "Negation."),
+    OpInfo::new(C::ScalarCast, "cast", &[one("a", Kind::Scalar)], Results(1), ALL, "Converts as C does: float to integer truncates, integers narrow by their low bits.").from(Doc),
+    OpInfo::new(C::Select, "select", &[one("condition", Kind::Bool), one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "`a` if the condition holds, else `b`."),
+    // Task ids and arrays.
+    OpInfo::new(C::TaskInvalid, "task_invalid", &[], Results(1), TO, "The task id of no task; depending on it orders nothing."),
+    OpInfo::new(C::TaskDummy, "task_dummy", &[many("deps", Kind::Task)], Results(1), TO, "A task that does nothing and completes after its dependencies."),
+    OpInfo::new(C::ArrayCreate, "array_create", &[], Results(1), ALL, "A zeroed array (invalid task ids for an array of tasks); changed in place by `array_set`."),
+    OpInfo::new(C::ArrayGet, "array_get", &[one("array", Kind::Array), one("index", Kind::Int)], Results(1), ALL, "An element; out of range is a run error."),
+    OpInfo::new(C::ArraySet, "array_set", &[one("array", Kind::Array), one("index", Kind::Int), one("value", Kind::Any)], Results(0), ALL, "Replaces an element."),
+    // Tensors: handles to views of global memory.
+    OpInfo::new(C::TensorCreate, "tensor_create", &[many("dims", Kind::Int)], Results(1), TO, "A fresh packed tensor; `dims` are its dynamic extents. Undefined contents (zero bytes, semantics rule 4) or filled with `init`.").attrs(&[may("init", Number)]),
+    OpInfo::new(C::TensorSlice, "tensor_slice", &[one("tensor", Kind::Tensor), many("offsets", Kind::Int), many("dims", Kind::Int)], Results(1), TO, "A view of the box at `offsets` (one per axis), `sizes` elements each (−1: the next of `dims`), without the axes in `drop` (of size 1). Strides are the source's. Beyond the source is a run error.").attrs(&[need("sizes", Ints), may("drop", Ints)]),
+    OpInfo::new(C::TensorReshape, "tensor_reshape", &[one("tensor", Kind::Tensor), many("dims", Kind::Int)], Results(1), TO, "The same elements in row-major order under another shape; the source must be packed."),
+    OpInfo::new(C::TensorTranspose, "tensor_transpose", &[one("tensor", Kind::Tensor)], Results(1), TO, "The view with two axes exchanged; nothing moves.").attrs(&[need("axis1", Int), need("axis2", Int)]),
+    OpInfo::new(C::TensorDim, "tensor_dim", &[one("tensor", Kind::Tensor)], Results(1), ALL, "An extent of a tensor at run time (index).").attrs(&[need("axis", Int)]),
+    OpInfo::new(C::TensorStride, "tensor_stride", &[one("tensor", Kind::Tensor)], Results(1), O, "A stride of a tensor at run time (index).").attrs(&[need("axis", Int)]),
+    OpInfo::new(C::Read, "read", &[one("tensor", Kind::Tensor), many("indices", Kind::Int)], Results(1), T.or(S).or(O), "Reads one element. In the orchestration it waits for every earlier task that writes those bytes (semantics rule 19); in a scope it is a scalar load of the core (rule 20).").from(Doc),
+    OpInfo::new(C::Write, "write", &[one("tensor", Kind::Tensor), many("indices", Kind::Int), one("value", Kind::Scalar)], Results(0), T.or(S).or(O), "Writes one element of the tensor's type; ordered as `read`.").from(Doc),
+    OpInfo::new(C::Submit, "submit", &[many("args", Kind::Any), many("deps", Kind::Task), opt("blocks", Kind::Int)], Results(1), O, "Submits a task: one kernel, or a cube and a vector kernel that share the arguments (a mixed task, one block a cluster). `directions` says per argument what the kernels do to it; a `workspace` argument is a tensor private to the task and orders nothing. `access` argument regions are found by the runtime. Yields the task's id.").attrs(&[need("kernels", Symbols), need("name", Text), need("directions", Text), may("sync_start", Bool)]),
+    // Between global memory and tiles, tensor level.
+    OpInfo::new(C::Load, "load", &[one("tensor", Kind::Tensor), many("offsets", Kind::Int), many("valid", Kind::Int)], Results(1), S, "Copies the box at `offsets`, of `sizes` elements, into a new tile whose shape is `sizes` without the axes in `drop`. Only the valid region is read; the rest is undefined. Reading beyond the tensor is a run error.").attrs(&[need("sizes", Ints), may("drop", Ints)]).from(Doc),
+    OpInfo::new(C::Store, "store", &[one("tile", Kind::Tile), one("tensor", Kind::Tensor), many("offsets", Kind::Int)], Results(0), S, "Copies the valid region of a tile to the box of `sizes` elements at `offsets`, whose extents other than 1 are those of the tile. Element types are equal.").attrs(&[need("sizes", Ints), may("atomic", Word(&["add"]))]).from(Doc),
+    OpInfo::new(C::TileCreate, "tile_create", &[], Results(1), S, "A tile with undefined contents (zero bytes)."),
+    // Between global memory and tiles, kernels.
+    OpInfo::new(C::MakeTensorView, "make_tensor_view", &[one("ptr", Kind::Ptr), many("shape", Kind::Int), many("strides", Kind::Int)], Results(1), K, "A view of global memory: an address with a shape and strides, one value per axis each.").from(Doc),
+    OpInfo::new(C::PartitionView, "partition_view", &[one("view", Kind::View), many("offsets", Kind::Int), many("sizes", Kind::Int)], Results(1), K, "A box of a view.").from(Doc),
+    OpInfo::new(C::AddPtr, "addptr", &[one("ptr", Kind::Ptr), one("offset", Kind::Int)], Results(1), K, "An address `offset` elements further on.").from(Doc),
+    OpInfo::new(C::LoadScalar, "load_scalar", &[one("ptr", Kind::Ptr), one("offset", Kind::Int)], Results(1), K, "Scalar load from global memory, through the core's scalar cache.").on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::StoreScalar, "store_scalar", &[one("value", Kind::Scalar), one("ptr", Kind::Ptr), one("offset", Kind::Int)], Results(0), K, "Scalar store to global memory, through the core's scalar cache.").on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::TLoad, "tload", &[one("source", Kind::PartView)], Dest, K, "Copies a box of global memory into the destination's valid region (leading axes flattened into rows), in the destination's layout.").on(Pipe::BySpace, Destination).from(Golden),
+    OpInfo::new(C::TStore, "tstore", &[one("source", Kind::Tile)], Dest, K, "Copies the valid region of a tile to a box of global memory. An f32 Acc tile may narrow to f16 or bf16 (ties to even).").attrs(&[may("atomic", Word(&["add"]))]).on(Pipe::BySpace, Source).from(Golden),
+    // Tile buffers and views of them.
+    OpInfo::new(C::AllocTile, "alloc_tile", &[opt("addr", Kind::Int), opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "A tile buffer. `valid_row`, `valid_col` give the dynamic valid extents. `addr`: its byte address in its space; without one the tile has storage of its own (an unplaced function).").from(Doc),
+    OpInfo::new(C::Subview, "subview", &[one("tile", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int), opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "A window of a tile, on the same bytes.").attrs(&[need("sizes", Ints)]).from(Doc),
+    OpInfo::new(C::TReshape, "treshape", &[one("source", Kind::Tile)], Results(1), SK, "The same elements in row-major order under another shape. A kernel's result is the same bytes (source and result row- or column-major without boxes); at the tensor level it is a new value.").from(Doc),
+    OpInfo::new(C::SetValidShape, "set_validshape", &[one("tile", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int)], Results(1), S, "The tile with another valid region; nothing moves. Elements that become valid and were never written are undefined.").from(Doc),
+    OpInfo::new(C::TMov, "tmov", &[one("source", Kind::Tile)], Tile, SK, "Copies the valid region, between spaces and layouts in a kernel; the value form is a copy.").on(Pipe::BySpace, Destination).from(Golden),
+    OpInfo::new(C::TExtract, "textract", &[one("source", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int), many("valid", Kind::Int)], Tile, SK, "dst[i, j] = source[row + i, col + j].").on(Pipe::BySpace, Destination).from(Golden),
+    OpInfo::new(C::TInsert, "tinsert", &[one("source", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int)], Dest, SK, "dst[row + i, col + j] = source[i, j] over the source's valid region; the rest of the destination keeps its contents.").on(Pipe::BySpace, Source).from(Golden),
+    OpInfo::new(C::TGetVal, "tgetval", &[one("source", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int)], Results(1), SK, "Reads one element of a tile into a scalar.").on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::TSetVal, "tsetval", &[one("row", Kind::Int), one("col", Kind::Int), one("value", Kind::Scalar)], Dest, SK, "Writes one element of a tile.").on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
+    // Elementwise.
+    OpInfo::new(C::TAdd, "tadd", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a + b; integers wrap. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TSub, "tsub", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a − b; integers wrap. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TMul, "tmul", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a · b; integers wrap. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TDiv, "tdiv", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a / b; IEEE for floats, truncating for integers. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TMax, "tmax", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The larger element; NaN as the profile says. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TMin, "tmin", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The smaller element; NaN as the profile says. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TAddS, "tadds", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a + s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TSubS, "tsubs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a − s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TMulS, "tmuls", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a · s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TDivS, "tdivs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a / s, or s / a with `reverse`. The scalar has the element type.").attrs(&[may("reverse", Bool)]).on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TMaxS, "tmaxs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The larger of a and s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TMinS, "tmins", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The smaller of a and s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TExp, "texp", &[one("a", Kind::Tile)], Tile, SK, "e^x.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TLog, "tlog", &[one("a", Kind::Tile)], Tile, SK, "Natural logarithm.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TSqrt, "tsqrt", &[one("a", Kind::Tile)], Tile, SK, "Square root.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRsqrt, "trsqrt", &[one("a", Kind::Tile)], Tile, SK, "1 / √x, in double precision, rounded once.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRecip, "trecip", &[one("a", Kind::Tile)], Tile, SK, "1 / x.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TAbs, "tabs", &[one("a", Kind::Tile)], Tile, SK, "|x|.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TNeg, "tneg", &[one("a", Kind::Tile)], Tile, SK, "−x, by multiplication with −1.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRelu, "trelu", &[one("a", Kind::Tile)], Tile, SK, "max(x, 0).").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TCvt, "tcvt", &[one("a", Kind::Tile)], Tile, SK, "Converts element types. In a kernel one native hop; at the tensor level the profile's chain of hops with one mode (semantics rule 10).").attrs(&[need("mode", Word(ROUND_MODES)), may("saturate", Bool)]).on(Pipe::Vector, Destination).from(Golden),
+    // Fill.
+    OpInfo::new(C::TExpandS, "texpands", &[one("s", Kind::Scalar), many("valid", Kind::Int)], Tile, SK, "Every element of the valid region is s.").on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::TCi, "tci", &[one("start", Kind::Scalar)], Tile, SK, "dst[0, j] = start ± j; one row, integers.").attrs(&[may("descending", Bool)]).on(Pipe::Scalar, Destination).from(Golden),
+    OpInfo::new(C::TFillPad, "tfillpad", &[one("source", Kind::Tile)], Tile, SK, "The valid region of the source; everything else of the destination's physical extent is the pad. The result is fully valid.").attrs(&[need("pad", Word(PADS))]).on(Pipe::Vector, Whole).in_place(&["source"]).from(Golden),
+    // Reductions.
+    OpInfo::new(C::TRowSum, "trowsum", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "sum over the valid columns of each row: [rows, 1]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TRowMax, "trowmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "max over the valid columns of each row: [rows, 1]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TRowMin, "trowmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "min over the valid columns of each row: [rows, 1]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColSum, "tcolsum", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "sum over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColMax, "tcolmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "max over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColMin, "tcolmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "min over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    // Broadcast.
+    OpInfo::new(C::TRowExpand, "trowexpand", &[one("v", Kind::Tile)], Tile, SK, "dst[i, j] = v[i, 0].").on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::TRowExpandAdd, "trowexpandadd", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] + v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandSub, "trowexpandsub", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] − v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandMul, "trowexpandmul", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] · v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandDiv, "trowexpanddiv", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] / v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandMax, "trowexpandmax", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] max v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandMin, "trowexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] min v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TColExpand, "tcolexpand", &[one("v", Kind::Tile)], Tile, SK, "dst[i, j] = v[0, j].").on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::TColExpandAdd, "tcolexpandadd", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] + v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TColExpandSub, "tcolexpandsub", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] − v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TColExpandMul, "tcolexpandmul", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] · v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TColExpandDiv, "tcolexpanddiv", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] / v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TColExpandMax, "tcolexpandmax", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] max v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TColExpandMin, "tcolexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] min v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    // Matrix.
+    OpInfo::new(C::TMatmul, "tmatmul", &[one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "lhs · rhs, from +0, in the order of semantics rule 8; f32 (i32 for integers). `a_trans`, `b_trans` (tensor level): the operand is stored transposed.").attrs(&[may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).from(Evidence::Measured),
+    OpInfo::new(C::TMatmulAcc, "tmatmul.acc", &[one("acc", Kind::Tile), one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "acc + lhs · rhs; the chain starts from acc. In a kernel acc and destination are one buffer.").attrs(&[may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).in_place(&["acc"]).from(Evidence::Measured),
+    OpInfo::new(C::TTrans, "ttrans", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "dst[i, j] = source[j, i].").on(Pipe::Vector, Source).from(Golden),
+    // Blocks, cores, FIFOs.
+    OpInfo::new(C::GetBlockIdx, "get_block_idx", &[], Results(1), K, "The index of this block in its launch (i64).").from(Doc),
+    OpInfo::new(C::GetBlockNum, "get_block_num", &[], Results(1), SK, "The number of blocks of the launch (i64 in a kernel, index in a scope).").from(Doc),
+    OpInfo::new(C::GetSubblockIdx, "get_subblock_idx", &[], Results(1), SK, "Which vector core of its cluster this is (i64 in a kernel, index in a scope); 0 on the cube core.").from(Doc),
+    OpInfo::new(C::SyncAll, "syncall", &[], Results(0), SK, "Waits until every block of the launch is here; what was stored before is visible after.").attrs(&[may("core_type", Word(CORE_TYPES))]).from(Doc),
+    OpInfo::new(C::AicInitializePipe, "aic_initialize_pipe", &[opt("gm_slot_buffer", Kind::Ptr), opt("c2v_consumer_buf", Kind::Int), opt("v2c_consumer_buf", Kind::Int)], Results(0), K, "Sets up the cube core's end of FIFO `id` between the cores of a cluster. dir_mask: 1 cube to vector, 2 vector to cube, 3 both. Slots of `slot_size` bytes, `slot_num` a direction.").attrs(&[need("id", Int), need("dir_mask", Int), need("slot_size", Int), may("slot_num", Int), may("local_slot_num", Int), may("nosplit", Bool)]).from(Doc),
+    OpInfo::new(C::AivInitializePipe, "aiv_initialize_pipe", &[opt("gm_slot_buffer", Kind::Ptr), opt("c2v_consumer_buf", Kind::Int), opt("v2c_consumer_buf", Kind::Int)], Results(0), K, "Sets up the vector core's end of FIFO `id` between the cores of a cluster. dir_mask: 1 cube to vector, 2 vector to cube, 3 both. Slots of `slot_size` bytes, `slot_num` a direction.").attrs(&[need("id", Int), need("dir_mask", Int), need("slot_size", Int), may("slot_num", Int), may("local_slot_num", Int), may("nosplit", Bool)]).from(Doc),
+    OpInfo::new(C::ReserveBuffer, "reserve_buffer", &[], Results(1), K, "Keeps `size` bytes of `location` for the slots of a FIFO that this core pops; yields the address (i32).").attrs(&[need("name", Text), need("size", Int), need("location", Word(&["vec", "mat"])), need("auto", Bool), may("base", Int)]).from(Doc),
+    OpInfo::new(C::ImportReservedBuffer, "import_reserved_buffer", &[], Results(1), K, "The address that the peer function reserved under this name (i32).").attrs(&[need("name", Text), need("peer_func", Symbols)]).from(Doc),
+    OpInfo::new(C::TPushToAiv, "tpush_to_aiv", &[one("source", Kind::Tile)], Results(0), K, "Waits for a free slot, copies the tile's valid region into it, and makes it ready.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::BySpace, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::TPopFromAic, "tpop_from_aic", &[opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "Waits for the next ready slot; the result is the tile in it, live until the matching `tfree`.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::BySpace, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::TFreeFromAic, "tfree_from_aic", &[], Results(0), K, "Gives the oldest popped slot back.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::TPushToAic, "tpush_to_aic", &[one("source", Kind::Tile)], Results(0), K, "Waits for a free slot, copies the tile's valid region into it, and makes it ready.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::BySpace, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::TPopFromAiv, "tpop_from_aiv", &[opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "Waits for the next ready slot; the result is the tile in it, live until the matching `tfree`.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::BySpace, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::TFreeFromAiv, "tfree_from_aiv", &[], Results(0), K, "Gives the oldest popped slot back.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
+];
+
+impl Opcode {
+    pub fn info(self) -> &'static OpInfo {
+        &TABLE[self as usize]
+    }
+
+    pub fn name(self) -> &'static str {
+        self.info().name
+    }
+
+    pub fn from_name(name: &str) -> Option<Opcode> {
+        TABLE.iter().find(|i| i.name == name).map(|i| i.opcode)
+    }
+
+    pub fn is_terminator(self) -> bool {
+        matches!(self.info().form, Terminator)
+    }
+
+    /// The arithmetic of a two-operand scalar operation.
+    pub fn scalar_binary(self) -> Option<dtype::scalar::BinaryOp> {
+        use dtype::scalar::BinaryOp as B;
+        Some(match self {
+            C::ScalarAdd => B::Add,
+            C::ScalarSub => B::Sub,
+            C::ScalarMul => B::Mul,
+            C::ScalarDiv => B::Div,
+            C::ScalarRem => B::Rem,
+            C::ScalarMin => B::Min,
+            C::ScalarMax => B::Max,
+            C::ScalarAnd => B::And,
+            C::ScalarOr => B::Or,
+            C::ScalarXor => B::Xor,
+            C::ScalarShl => B::Shl,
+            C::ScalarShr => B::Shr,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_in_enum_order_and_names_are_unique() {
+        for (i, info) in TABLE.iter().enumerate() {
+            assert_eq!(info.opcode as usize, i, "{}", info.name);
+            assert_eq!(Opcode::from_name(info.name), Some(info.opcode), "two entries called {}", info.name);
+        }
+    }
+
+    #[test]
+    fn in_place_groups_exist() {
+        for info in &TABLE {
+            for group in info.in_place {
+                assert!(info.group(group).is_some(), "{}: no operand {group}", info.name);
+            }
+        }
+    }
+}
