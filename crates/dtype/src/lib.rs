@@ -5,10 +5,14 @@
 //!
 //! * [`DType`]: the element types of tensors, tiles and scalars.
 //! * [`scalar`]: a typed scalar value and its arithmetic (`//` and `%` truncate, no contraction).
+//! * [`float`]: the bits of f16, bf16 and f32.
 //! * [`convert`]: element conversions, one function per (from, to, rounding mode, saturation, profile).
 
+pub mod convert;
 mod element;
+pub mod float;
 pub mod scalar;
 
+pub use convert::{Profile, RoundMode};
 pub use element::DType;
 pub use scalar::Scalar;

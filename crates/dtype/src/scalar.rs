@@ -4,9 +4,13 @@
 //! wraps; floats round once per operation in their own type; no contraction; comparisons are IEEE. Division of an
 //! integer by zero is an error, never a trap of the host.
 
+mod ops;
+
 use std::fmt;
 
-use crate::DType;
+pub use ops::{binary, cast, compare, neg, not};
+
+use crate::{DType, float};
 
 /// One element value: its type and its bits, zero-extended to 64.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -52,7 +56,22 @@ pub enum ScalarError {
     NotDefined(DType),
     /// The operands have two types.
     Mixed(DType, DType),
+    /// A shift by a negative count.
+    NegativeShift,
 }
+
+impl fmt::Display for ScalarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScalarError::DivisionByZero => f.write_str("integer division by zero"),
+            ScalarError::NotDefined(d) => write!(f, "the operation is not defined on {d}"),
+            ScalarError::Mixed(a, b) => write!(f, "the operands have two types, {a} and {b}"),
+            ScalarError::NegativeShift => f.write_str("shift by a negative count"),
+        }
+    }
+}
+
+impl std::error::Error for ScalarError {}
 
 impl Scalar {
     pub fn new(dtype: DType, bits: u64) -> Scalar {
@@ -74,15 +93,17 @@ impl Scalar {
 
     /// An integer of type `dtype` (low bits of `v`), or the float nearest to `v`.
     pub fn from_i64(dtype: DType, v: i64) -> Scalar {
-        if dtype.is_float() { Scalar::from_f64(dtype, v as f64) } else { Scalar::new(dtype, v as u64) }
+        let bits = if dtype.is_float() { crate::convert::nearest(v < 0, v.unsigned_abs(), dtype) } else { v as u64 };
+        Scalar::new(dtype, bits)
     }
 
-    /// The value of type `dtype` nearest to `v` (ties to even); integers truncate toward zero and clamp.
+    /// The float of type `dtype` nearest to `v` (one rounding, ties to even; NaN is canonical). Integers truncate toward
+    /// zero, saturate to the range of `i64`, and keep their low bits.
     pub fn from_f64(dtype: DType, v: f64) -> Scalar {
         match dtype {
-            DType::F32 => Scalar::f32(v as f32),
-            DType::F16 => Scalar::new(dtype, half::f16::from_f64(v).to_bits() as u64),
-            DType::BF16 => Scalar::new(dtype, half::bf16::from_f64(v).to_bits() as u64),
+            DType::F32 => Scalar::f32(float::canonical(v as f32)),
+            DType::F16 => Scalar::new(dtype, float::f64_to_f16(v) as u64),
+            DType::BF16 => Scalar::new(dtype, float::f64_to_bf16(v) as u64),
             _ => Scalar::new(dtype, v as i64 as u64),
         }
     }
@@ -90,12 +111,16 @@ impl Scalar {
     /// The value as a signed integer: sign-extended for signed types, zero-extended for unsigned ones and `Bool`.
     /// `None` for floats.
     pub fn as_i64(self) -> Option<i64> {
+        (!self.dtype.is_float()).then(|| self.signed())
+    }
+
+    /// The bits extended to 64 by the sign of the type (by zeros for unsigned types, `Bool` and floats).
+    pub(crate) fn signed(self) -> i64 {
         match self.dtype {
-            DType::I8 => Some(self.bits as i8 as i64),
-            DType::I16 => Some(self.bits as i16 as i64),
-            DType::I32 => Some(self.bits as i32 as i64),
-            d if d.is_float() => None,
-            _ => Some(self.bits as i64),
+            DType::I8 => self.bits as i8 as i64,
+            DType::I16 => self.bits as i16 as i64,
+            DType::I32 => self.bits as i32 as i64,
+            _ => self.bits as i64,
         }
     }
 
@@ -103,10 +128,10 @@ impl Scalar {
     pub fn as_f64(self) -> f64 {
         match self.dtype {
             DType::F32 => f32::from_bits(self.bits as u32) as f64,
-            DType::F16 => half::f16::from_bits(self.bits as u16).to_f64(),
-            DType::BF16 => half::bf16::from_bits(self.bits as u16).to_f64(),
+            DType::F16 => float::f16_to_f32(self.bits as u16) as f64,
+            DType::BF16 => float::bf16_to_f32(self.bits as u16) as f64,
             DType::U64 => self.bits as f64,
-            _ => self.as_i64().unwrap_or(0) as f64,
+            _ => self.signed() as f64,
         }
     }
 

@@ -1,0 +1,286 @@
+//! Strided arrays inside a buffer.
+
+use std::ops::Range;
+
+use dtype::{DType, Scalar};
+
+use crate::{Buffer, Dims, MemoryError};
+
+/// An array of elements: element `(i0, i1, …)` is at element `offset + Σ ik·strides[k]` of `buffer`.
+///
+/// Offset, extents and strides count elements. A view may be built with any fields; every access checks them.
+#[derive(Clone, Debug)]
+pub struct View {
+    pub buffer: Buffer,
+    pub dtype: DType,
+    pub offset: u64,
+    pub shape: Dims<u64>,
+    pub strides: Dims<i64>,
+}
+
+impl View {
+    /// A row-major array at the start of `buffer`.
+    pub fn new(buffer: Buffer, dtype: DType, shape: &[u64]) -> Result<View, MemoryError> {
+        let shape = Dims::new(shape)?;
+        let view = View { buffer, dtype, offset: 0, strides: row_major(&shape)?, shape };
+        view.extent()?;
+        Ok(view)
+    }
+
+    /// An array with the given strides, `offset` elements into `buffer`.
+    pub fn strided(
+        buffer: Buffer,
+        dtype: DType,
+        offset: u64,
+        shape: &[u64],
+        strides: &[i64],
+    ) -> Result<View, MemoryError> {
+        let view = View { buffer, dtype, offset, shape: Dims::new(shape)?, strides: Dims::new(strides)? };
+        view.extent()?;
+        Ok(view)
+    }
+
+    pub fn rank(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Number of elements.
+    pub fn elements(&self) -> u64 {
+        self.shape.iter().fold(1u64, |n, &d| n.saturating_mul(d))
+    }
+
+    /// The byte range of the buffer that holds every element: from the first byte of the lowest to the last of the
+    /// highest. Empty for a view without elements. An error if it does not fit the buffer.
+    pub fn extent(&self) -> Result<Range<u64>, MemoryError> {
+        if self.shape.len() != self.strides.len() {
+            return Err(MemoryError::Shape(format!(
+                "a view with {} extents and {} strides",
+                self.shape.len(),
+                self.strides.len()
+            )));
+        }
+        let (size, total) = (self.dtype.size() as i128, self.buffer.len() as i128);
+        if self.shape.contains(&0) {
+            return Ok(0..0);
+        }
+        let (mut low, mut high) = (self.offset as i128, self.offset as i128);
+        for (&d, &s) in self.shape.iter().zip(self.strides.iter()) {
+            let reach = (d as i128 - 1) * s as i128;
+            if reach < 0 {
+                low += reach;
+            } else {
+                high += reach;
+            }
+        }
+        let (start, end) = (low.saturating_mul(size), (high + 1).saturating_mul(size));
+        if start < 0 || end > total {
+            return Err(MemoryError::OutOfBounds {
+                offset: start,
+                len: (end - start) as u128,
+                size: self.buffer.len() as u64,
+            });
+        }
+        Ok(start as u64..end as u64)
+    }
+
+    /// Whether the elements lie one after another in row-major order.
+    pub fn is_contiguous(&self) -> bool {
+        let mut expected = 1i128;
+        for (&d, &s) in self.shape.iter().zip(self.strides.iter()).rev() {
+            if d == 0 {
+                return true;
+            }
+            if d != 1 && s as i128 != expected {
+                return false;
+            }
+            expected *= d as i128;
+        }
+        true
+    }
+
+    /// The box of `sizes` elements at `offsets`; it must lie inside the view.
+    pub fn slice(&self, offsets: &[u64], sizes: &[u64]) -> Result<View, MemoryError> {
+        self.extent()?;
+        if offsets.len() != self.rank() || sizes.len() != self.rank() {
+            return Err(MemoryError::Shape(format!(
+                "a slice with {} offsets and {} sizes of a view of {} dimensions",
+                offsets.len(),
+                sizes.len(),
+                self.rank()
+            )));
+        }
+        let mut start = self.offset as i128;
+        for (k, (&o, &n)) in offsets.iter().zip(sizes).enumerate() {
+            if o.checked_add(n).is_none_or(|end| end > self.shape[k]) {
+                return Err(MemoryError::Shape(format!(
+                    "a slice of {n} at {o} in dimension {k}, which has {}",
+                    self.shape[k]
+                )));
+            }
+            start += o as i128 * self.strides[k] as i128;
+        }
+        // An empty slice may start one past the end; it has no elements to address.
+        let offset = if sizes.contains(&0) { self.offset } else { start as u64 };
+        Ok(View { offset, shape: Dims::new(sizes)?, ..self.clone() })
+    }
+
+    /// Exchanges two dimensions.
+    pub fn transpose(&self, a: usize, b: usize) -> Result<View, MemoryError> {
+        if a >= self.rank() || b >= self.rank() {
+            return Err(MemoryError::Shape(format!(
+                "a transposition of dimensions {a} and {b} of a view of {}",
+                self.rank()
+            )));
+        }
+        self.extent()?;
+        let mut view = self.clone();
+        view.shape.swap(a, b);
+        view.strides.swap(a, b);
+        Ok(view)
+    }
+
+    /// The same elements in row-major order under another shape. The view must be contiguous.
+    pub fn reshape(&self, shape: &[u64]) -> Result<View, MemoryError> {
+        let shape = Dims::new(shape)?;
+        let product = shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d));
+        if product != Some(self.elements()) {
+            return Err(MemoryError::Shape(format!("a reshape of {:?} to {shape:?}", self.shape)));
+        }
+        if !self.is_contiguous() {
+            return Err(MemoryError::Shape(format!(
+                "a reshape of a view that is not contiguous: shape {:?}, strides {:?}",
+                self.shape, self.strides
+            )));
+        }
+        Ok(View { strides: row_major(&shape)?, shape, ..self.clone() })
+    }
+
+    /// The bytes of a contiguous part of the buffer as elements of another type of the same size (a bit cast).
+    pub fn bitcast(&self, dtype: DType) -> Result<View, MemoryError> {
+        if dtype.size() != self.dtype.size() {
+            return Err(MemoryError::Shape(format!("a bit cast of {} to {dtype}", self.dtype)));
+        }
+        Ok(View { dtype, ..self.clone() })
+    }
+
+    /// Byte offset of an element.
+    pub fn byte_offset(&self, index: &[u64]) -> Result<usize, MemoryError> {
+        if index.len() != self.rank() || index.iter().zip(self.shape.iter()).any(|(i, d)| i >= d) {
+            return Err(MemoryError::Shape(format!("element {index:?} of a view of shape {:?}", self.shape)));
+        }
+        self.extent()?;
+        let at = index.iter().zip(self.strides.iter()).fold(self.offset as i128, |n, (&i, &s)| n + i as i128 * s as i128);
+        Ok(at as usize * self.dtype.size())
+    }
+
+    pub fn get(&self, index: &[u64]) -> Result<Scalar, MemoryError> {
+        self.buffer.get(self.byte_offset(index)?, self.dtype)
+    }
+
+    /// Stores the bits of `value`, whose type must be the view's (`Index` and `I64` are one).
+    pub fn set(&self, index: &[u64], value: Scalar) -> Result<(), MemoryError> {
+        let same = value.dtype == self.dtype
+            || matches!((value.dtype, self.dtype), (DType::I64, DType::Index) | (DType::Index, DType::I64));
+        if !same {
+            return Err(MemoryError::Shape(format!("a {} stored to a view of {}", value.dtype, self.dtype)));
+        }
+        self.buffer.set(self.byte_offset(index)?, value)
+    }
+
+    /// Calls `f(byte offset, bytes)` for the runs of consecutive bytes that make up the view, in row-major order of its
+    /// elements. Adjacent dimensions without gaps count as one run.
+    pub fn for_each_run(&self, mut f: impl FnMut(usize, usize)) -> Result<(), MemoryError> {
+        let range = self.extent()?;
+        if range.is_empty() {
+            return Ok(());
+        }
+        let size = self.dtype.size() as i64;
+        let mut run = 1i64;
+        let mut outer = self.rank();
+        while outer > 0 && (self.shape[outer - 1] == 1 || self.strides[outer - 1] == run) {
+            outer -= 1;
+            run *= self.shape[outer] as i64;
+        }
+        let mut index = [0u64; crate::MAX_RANK];
+        let mut at = self.offset as i64;
+        loop {
+            f((at * size) as usize, (run * size) as usize);
+            let mut k = outer;
+            loop {
+                if k == 0 {
+                    return Ok(());
+                }
+                k -= 1;
+                index[k] += 1;
+                // Wrapping: the stride of a dimension of extent 1 is arbitrary, and is stepped over and back.
+                at = at.wrapping_add(self.strides[k]);
+                if index[k] < self.shape[k] {
+                    break;
+                }
+                at = at.wrapping_sub(self.strides[k].wrapping_mul(self.shape[k] as i64));
+                index[k] = 0;
+            }
+        }
+    }
+
+    /// The elements' bytes in row-major order.
+    pub fn to_vec(&self) -> Result<Vec<u8>, MemoryError> {
+        self.extent()?;
+        let mut out = vec![0; self.elements() as usize * self.dtype.size()];
+        let mut done = 0;
+        let mut result = Ok(());
+        self.for_each_run(|offset, bytes| {
+            if result.is_ok() {
+                result = self.buffer.read(offset, &mut out[done..done + bytes]);
+            }
+            done += bytes;
+        })?;
+        result.map(|()| out)
+    }
+
+    /// Writes the elements from bytes in row-major order; `data` must have exactly the view's size.
+    pub fn write_all(&self, data: &[u8]) -> Result<(), MemoryError> {
+        self.extent()?;
+        let expected = self.elements() as usize * self.dtype.size();
+        if data.len() != expected {
+            return Err(MemoryError::Shape(format!("{} bytes for a view of {expected}", data.len())));
+        }
+        let mut done = 0;
+        let mut result = Ok(());
+        self.for_each_run(|offset, bytes| {
+            if result.is_ok() {
+                result = self.buffer.write(offset, &data[done..done + bytes]);
+            }
+            done += bytes;
+        })?;
+        result
+    }
+
+    /// Copies every element of `source`, which must have the same shape and type. As if `source` were read whole first.
+    pub fn copy_from(&self, source: &View) -> Result<(), MemoryError> {
+        if self.dtype.size() != source.dtype.size() || *self.shape != *source.shape {
+            return Err(MemoryError::Shape(format!(
+                "a copy of {} {:?} to {} {:?}",
+                source.dtype, source.shape, self.dtype, self.shape
+            )));
+        }
+        if self.is_contiguous() && source.is_contiguous() {
+            let (to, from) = (self.extent()?, source.extent()?);
+            let n = (to.end - to.start) as usize;
+            let (p, q) = (self.buffer.at_mut(to.start as usize, n)?, source.buffer.at(from.start as usize, n)?);
+            // SAFETY: both ranges were checked and have `n` bytes; `copy` allows them to overlap.
+            unsafe { std::ptr::copy(q, p, n) };
+            return Ok(());
+        }
+        self.write_all(&source.to_vec()?)
+    }
+}
+
+fn row_major(shape: &[u64]) -> Result<Dims<i64>, MemoryError> {
+    let mut strides = Dims::<i64>::default();
+    for k in 0..shape.len() {
+        let stride = shape[k + 1..].iter().try_fold(1i64, |n, &d| n.checked_mul(i64::try_from(d.max(1)).ok()?));
+        strides.push(stride.ok_or_else(|| MemoryError::Shape(format!("a shape of too many elements: {shape:?}")))?)?;
+    }
+    Ok(strides)
+}
