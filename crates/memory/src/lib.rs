@@ -11,6 +11,7 @@
 // Raw bytes shared between threads are what this crate is for; each block states why it is sound.
 #![allow(unsafe_code)]
 
+mod arg;
 mod buffer;
 mod dims;
 mod scalar;
@@ -18,6 +19,7 @@ mod view;
 
 use std::fmt;
 
+pub use arg::{Arg, Returned};
 pub use buffer::Buffer;
 pub use dims::{Dims, MAX_RANK};
 pub use view::View;
