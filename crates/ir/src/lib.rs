@@ -15,6 +15,7 @@ mod function;
 pub mod infer;
 pub mod info;
 pub mod ops;
+pub mod text;
 mod types;
 
 pub use attr::{Attr, Attrs};

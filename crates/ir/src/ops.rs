@@ -9,7 +9,7 @@
 //! * Axes are logical: rows × columns, whatever the layout.
 
 use crate::info::{
-    Arity::{self, Many, One, Optional},
+    Arity::{Many, One, Optional},
     AttrInfo,
     AttrKind::{self, Bool, Int, Ints, Number, Symbols, Text, Word},
     Domain::{Destination, Matmul, Source, Whole},
