@@ -131,17 +131,18 @@ fn bytes_are_used_again_after_the_last_read() {
 }
 
 #[test]
-fn elementwise_runs_in_place_and_a_conversion_does_not() {
+fn elementwise_runs_in_place_and_a_transposition_or_conversion_does_not() {
     let mut k = Kernel::new(Core::Vector);
-    let (a, b) = (k.tile(64, 64), k.tile(64, 64));
+    let (a, b, turned) = (k.tile(64, 64), k.tile(64, 64), k.tile(64, 64));
     let wide = k.typed(TileType::buffer(DType::I32, 64, 64, Space::Vec, Arch::A2a3));
     k.load(a);
     k.op(Opcode::TExp, &[a], b);
-    k.cvt(b, wide);
+    k.op(Opcode::TTrans, &[b], turned);
+    k.cvt(turned, wide);
     k.store(wide);
     let plan = planned(&k.program(Arch::A2a3));
     assert_eq!(address(&plan, a), address(&plan, b));
-    assert!(apart(&plan, b, wide));
+    assert!(apart(&plan, b, turned) && apart(&plan, turned, wide));
 }
 
 #[test]
