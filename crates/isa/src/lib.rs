@@ -1,1 +1,50 @@
+//! What each tile instruction computes, on views of one byte arena.
+//!
+//! An arena is the raw memory of a core: `&mut [u8]`. A [`Tile`] says where in it a matrix lies: byte offset, element type,
+//! physical and valid extent, order of the elements. Operands of one instruction may alias. Every function here checks all
+//! of its operands against the arena first and returns a [`Fault`] without having changed a byte; no input panics.
+//!
+//! # Rules that hold for every instruction
+//!
+//! * **Domain** (`isa.md` §2.0): the valid region of the destination, except for reductions, transposes and stores (that of
+//!   the source) and matmul (m, k from the left operand, n from the right one). A domain without elements is a no-op.
+//!   Sources are read over the domain, valid or not; their *physical* extent must cover it. Bytes outside the domain keep
+//!   what they were (what is undefined about them is the business of [`shadow`]).
+//! * **Aliasing**: the result is that of reading every source before writing the destination, however they overlap
+//!   (semantics rule 12).
+//! * **Floats**: one rounding per operation in the element type, NaN results canonical (rule 5), subnormals kept except
+//!   in bf16 matmul (rule 6). Integers wrap.
+//! * **Tiers** ([`tier`]): portable, AVX2 and AVX-512 instances of the same loops give the same bits.
+//!
+//! `Index` elements are treated as `I64`, `Bool` moves and compares as bytes but does not compute.
 
+// Raw loops over checked byte ranges are what this crate is for; each block states why it is sound.
+#![allow(unsafe_code)]
+
+mod convert;
+mod copy;
+mod elementwise;
+mod fault;
+mod fill;
+mod math;
+mod matmul;
+mod number;
+mod plane;
+mod reduce;
+mod scalar;
+pub mod shadow;
+pub mod tier;
+mod tile;
+mod transfer;
+
+pub use convert::convert;
+pub use copy::{Pad, copy, copy_across, fill_pad, transpose};
+pub use elementwise::{BinaryOp, UnaryOp, binary, binary_scalar, col_expand, row_expand, unary};
+pub use fault::Fault;
+pub use fill::{fill, fill_all, iota};
+pub use matmul::{Init, matmul};
+pub use reduce::{Reduce, col_reduce, row_reduce};
+pub use scalar::{get, set};
+pub use tier::Tier;
+pub use tile::{Order, Tile};
+pub use transfer::{load, store};

@@ -1,0 +1,470 @@
+//! Elementwise instructions: tile ∘ tile, tile ∘ scalar, broadcast of a row or column vector, functions of one tile.
+//!
+//! Domain: the destination's valid region. All operands have the destination's element type; a scalar is cast to it
+//! first (`isa.md` §2.2).
+
+use std::marker::PhantomData;
+
+use dtype::{DType, Scalar};
+
+use crate::math;
+use crate::number::{Float, Number, with_number};
+use crate::plane::{self, Layout, Plane};
+use crate::tier::{Kernel, dispatch};
+use crate::{Fault, Tile};
+
+/// An operation on two elements.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum BinaryOp {
+    Add,
+    Sub,
+    Mul,
+    /// Floats: IEEE. Integers truncate; by zero gives all ones (`isa.md` §7).
+    Div,
+    /// NaN from either side, −0 < +0.
+    Max,
+    Min,
+    /// C++ `std::max(a, b)`, the rule of `cpu-compat`: `a < b ? b : a`.
+    StdMax,
+    /// C++ `std::min(a, b)`: `b < a ? b : a`.
+    StdMin,
+}
+
+/// A function of one element.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum UnaryOp {
+    /// Floats: one f64 sequence, rounded once. `exp(−inf)` is 0.
+    Exp,
+    /// Floats: the natural logarithm. `log(±0)` is −inf, of a negative number NaN.
+    Log,
+    /// Floats, correctly rounded. `sqrt(−0)` is −0.
+    Sqrt,
+    /// Floats: 1 ÷ sqrt(x) in f64, rounded once.
+    Rsqrt,
+    /// 1 ÷ x in the element type, floats.
+    Recip,
+    /// The magnitude; the least integer stays.
+    Abs,
+    /// Times −1.
+    Neg,
+    /// max(x, 0): NaN stays, −0 becomes +0.
+    Relu,
+}
+
+const ARITHMETIC: &str = "every type but i1";
+const FLOATS: &str = "f16, bf16, f32";
+
+/// `dst = a op b`, element by element.
+pub fn binary(mem: &mut [u8], op: BinaryOp, dst: &Tile, a: &Tile, b: &Tile) -> Result<(), Fault> {
+    let region = (dst.valid_rows, dst.valid_cols);
+    same_types("an elementwise operation", &[dst, a, b])?;
+    for (t, name) in [(dst, "destination"), (a, "first source"), (b, "second source")] {
+        t.check_region(name, mem.len(), region.0, region.1)?;
+    }
+    let a = plane::source(mem, a, region, dst, region, true);
+    let b = plane::source(mem, b, region, dst, region, true);
+    binary_layouts(mem, op, dst, a.layout, b.layout)
+}
+
+/// `dst = a op scalar`, or `scalar op a` if `reversed`.
+pub fn binary_scalar(
+    mem: &mut [u8],
+    op: BinaryOp,
+    dst: &Tile,
+    a: &Tile,
+    scalar: Scalar,
+    reversed: bool,
+) -> Result<(), Fault> {
+    let region = (dst.valid_rows, dst.valid_cols);
+    same_types("an elementwise operation", &[dst, a])?;
+    dst.check_region("destination", mem.len(), region.0, region.1)?;
+    a.check_region("source", mem.len(), region.0, region.1)?;
+    let a = plane::source(mem, a, region, dst, region, true);
+    let mut bytes = dtype::scalar::cast(scalar, dst.dtype).to_le_bytes();
+    let splat = Layout::strided(bytes.as_mut_ptr(), 0, 0);
+    if reversed {
+        binary_layouts(mem, op, dst, splat, a.layout)
+    } else {
+        binary_layouts(mem, op, dst, a.layout, splat)
+    }
+}
+
+/// `dst[i, j] = a[i, j] op v[i]`, or `v[i]` without an operation. `vector` is M×1 in any order, or row-major with one
+/// 32-byte block per row, of which element j mod block is used (`isa.md` §2.5).
+pub fn row_expand(
+    mem: &mut [u8],
+    op: Option<BinaryOp>,
+    dst: &Tile,
+    a: Option<&Tile>,
+    vector: &Tile,
+) -> Result<(), Fault> {
+    let (rows, cols) = (dst.valid_rows, dst.valid_cols);
+    let block = 32 / vector.dtype.size() as u32;
+    if vector.valid_cols == block && block > 1 && vector.order == crate::Order::RowMajor && vector.valid_rows > 0 {
+        vector.check_region("vector", mem.len(), rows, block)?;
+        let mut done = 0;
+        // One column of the block after the other, over every `block`-th column of the matrix would stride; whole
+        // blocks of columns are elementwise.
+        while done < cols {
+            let n = block.min(cols - done);
+            let part = dst.part(0, done, rows, n)?;
+            let a_part = a.map(|a| a.part(0, done, rows, n)).transpose()?;
+            expand(mem, op, &part, a_part.as_ref(), vector, (rows, n), (1, 1))?;
+            done += n;
+        }
+        return Ok(());
+    }
+    expand(mem, op, dst, a, vector, (rows, 1), (1, 0))
+}
+
+/// `dst[i, j] = a[i, j] op v[j]`, or `v[j]` without an operation. `vector` is 1×N.
+pub fn col_expand(
+    mem: &mut [u8],
+    op: Option<BinaryOp>,
+    dst: &Tile,
+    a: Option<&Tile>,
+    vector: &Tile,
+) -> Result<(), Fault> {
+    expand(mem, op, dst, a, vector, (1, dst.valid_cols), (0, 1))
+}
+
+/// `keep` says in which directions the vector runs with the matrix; in the other it stands still.
+fn expand(
+    mem: &mut [u8],
+    op: Option<BinaryOp>,
+    dst: &Tile,
+    a: Option<&Tile>,
+    vector: &Tile,
+    used: (u32, u32),
+    keep: (isize, isize),
+) -> Result<(), Fault> {
+    let region = (dst.valid_rows, dst.valid_cols);
+    dst.check_region("destination", mem.len(), region.0, region.1)?;
+    let empty = region.0 == 0 || region.1 == 0;
+    let used = if empty { (0, 0) } else { used };
+    vector.check_region("vector", mem.len(), used.0, used.1)?;
+    match (op, a) {
+        (Some(_), Some(a)) => {
+            same_types("a broadcast operation", &[dst, a, vector])?;
+            a.check_region("source", mem.len(), region.0, region.1)?;
+        }
+        (None, None) => same_types("a broadcast", &[dst, vector])?,
+        _ => {
+            return Err(Fault::Unsupported {
+                what: "a broadcast takes an operation and a matrix, or neither".to_string(),
+            });
+        }
+    }
+    if empty {
+        return Ok(());
+    }
+    // A boxed vector is first made plain; vectors are short.
+    let size = vector.dtype.size();
+    let mut plain = Vec::new();
+    let v = if vector.order.is_boxed() {
+        for r in 0..used.0 {
+            for c in 0..used.1 {
+                let at = vector.byte_offset(r, c);
+                plain.extend_from_slice(&mem[at..at + size]);
+            }
+        }
+        let (rs, cs) = (keep.0 * used.1 as isize * size as isize, keep.1 * size as isize);
+        plane::Source::plain(Layout::strided(plain.as_mut_ptr(), rs, cs))
+    } else {
+        plane::source(mem, vector, used, dst, region, false).broadcast(keep.0 != 0, keep.1 != 0)
+    };
+    match (op, a) {
+        (Some(op), Some(a)) => {
+            let a = plane::source(mem, a, region, dst, region, true);
+            binary_layouts(mem, op, dst, a.layout, v.layout)
+        }
+        _ => {
+            crate::copy::move_elements(mem, dst, region, v.layout);
+            Ok(())
+        }
+    }
+}
+
+/// The operands have been checked over the destination's valid region, and may be read while it is written.
+fn binary_layouts(mem: &mut [u8], op: BinaryOp, dst: &Tile, a: Layout, b: Layout) -> Result<(), Fault> {
+    let d = Layout::tile(mem.as_mut_ptr(), dst);
+    let size = dst.dtype.size();
+    let (rows, cols) = (dst.valid_rows as usize, dst.valid_cols as usize);
+    macro_rules! run {
+        ($t:ty, $f:ident) => {
+            plane::for_each(rows, cols, &[d, a, b], |rows, cols, planes| {
+                let (rows, cols, [d, a, b]) = plane::straighten(rows, cols, planes, [size; 3]);
+                // SAFETY: the planes lie in regions that were checked against their memory.
+                unsafe { dispatch(BinaryKernel::<$t, $f> { rows, cols, d, a, b, marker: PhantomData }) }
+            })
+        };
+    }
+    with_number!(dst.dtype, T => match op {
+        BinaryOp::Add => run!(T, Add),
+        BinaryOp::Sub => run!(T, Sub),
+        BinaryOp::Mul => run!(T, Mul),
+        BinaryOp::Div => run!(T, Div),
+        BinaryOp::Max => run!(T, Max),
+        BinaryOp::Min => run!(T, Min),
+        BinaryOp::StdMax => run!(T, StdMax),
+        BinaryOp::StdMin => run!(T, StdMin),
+    }, _ => return Err(Fault::dtype("an elementwise operation", &[dst.dtype], ARITHMETIC)));
+    Ok(())
+}
+
+/// `dst = op(a)`, element by element.
+pub fn unary(mem: &mut [u8], op: UnaryOp, dst: &Tile, a: &Tile) -> Result<(), Fault> {
+    let region = (dst.valid_rows, dst.valid_cols);
+    same_types("a function of one tile", &[dst, a])?;
+    dst.check_region("destination", mem.len(), region.0, region.1)?;
+    a.check_region("source", mem.len(), region.0, region.1)?;
+    let a = plane::source(mem, a, region, dst, region, true);
+    let d = Layout::tile(mem.as_mut_ptr(), dst);
+    let size = dst.dtype.size();
+    macro_rules! run {
+        ($t:ty, $f:ident) => {
+            plane::for_each(region.0 as usize, region.1 as usize, &[d, a.layout], |rows, cols, planes| {
+                let (rows, cols, [d, a]) = plane::straighten(rows, cols, planes, [size; 2]);
+                // SAFETY: the planes lie in regions that were checked against their memory.
+                unsafe { dispatch(UnaryKernel::<$t, $f> { rows, cols, d, a, marker: PhantomData }) }
+            })
+        };
+    }
+    macro_rules! floats {
+        ($f:ident) => {
+            match dst.dtype {
+                DType::F32 => run!(f32, $f),
+                DType::F16 => run!(crate::number::F16, $f),
+                DType::BF16 => run!(crate::number::BF16, $f),
+                d => return Err(Fault::dtype("a transcendental", &[d], FLOATS)),
+            }
+        };
+    }
+    macro_rules! numbers {
+        ($f:ident) => {
+            with_number!(dst.dtype, T => run!(T, $f),
+                _ => return Err(Fault::dtype("a function of one tile", &[dst.dtype], ARITHMETIC)))
+        };
+    }
+    match op {
+        UnaryOp::Exp => floats!(Exp),
+        UnaryOp::Log => floats!(Log),
+        UnaryOp::Sqrt => floats!(Sqrt),
+        UnaryOp::Rsqrt => floats!(Rsqrt),
+        UnaryOp::Recip => floats!(Recip),
+        UnaryOp::Abs => numbers!(Abs),
+        UnaryOp::Neg => numbers!(Neg),
+        UnaryOp::Relu => numbers!(Relu),
+    }
+    Ok(())
+}
+
+/// `Index` and `I64` are one type here.
+pub(crate) fn same_types(op: &'static str, tiles: &[&Tile]) -> Result<(), Fault> {
+    let plain = |d: DType| if d == DType::Index { DType::I64 } else { d };
+    if tiles.iter().all(|t| plain(t.dtype) == plain(tiles[0].dtype)) {
+        return Ok(());
+    }
+    let found: Vec<DType> = tiles.iter().map(|t| t.dtype).collect();
+    Err(Fault::dtype(op, &found, "operands of one type"))
+}
+
+/// Elements per step of the vector loops.
+const LANES: usize = 32;
+
+pub(crate) trait Op2<T> {
+    fn f(a: T, b: T) -> T;
+}
+
+macro_rules! op2 {
+    ($($name:ident $method:ident),*) => {$(
+        pub(crate) struct $name;
+
+        impl<T: Number> Op2<T> for $name {
+            #[inline(always)]
+            fn f(a: T, b: T) -> T {
+                a.$method(b)
+            }
+        }
+    )*};
+}
+
+op2!(Add add, Sub sub, Mul mul, Div div, Max larger, Min smaller, StdMax std_max, StdMin std_min);
+
+trait Op1<T> {
+    fn f(x: [T; LANES]) -> [T; LANES];
+}
+
+macro_rules! op1 {
+    ($($name:ident: $bound:ident, $x:ident => $body:expr;)*) => {$(
+        struct $name;
+
+        impl<T: $bound> Op1<T> for $name {
+            #[inline(always)]
+            fn f(mut x: [T; LANES]) -> [T; LANES] {
+                for e in &mut x {
+                    let $x = *e;
+                    *e = $body;
+                }
+                x
+            }
+        }
+    )*};
+}
+
+op1! {
+    Abs: Number, x => x.abs();
+    Neg: Number, x => x.neg();
+    Relu: Number, x => x.larger(T::ZERO);
+    // A square root rounded to 24 bits and then to 11 or 8 is the one rounded once.
+    Sqrt: Float, x => T::narrow(x.widen().sqrt());
+    Recip: Float, x => T::narrow(1.0 / x.widen());
+    Rsqrt: Float, x => T::narrow64(1.0 / (x.widen() as f64).sqrt());
+    Exp: Float, x => T::narrow64(math::exp(x.widen() as f64));
+    Log: Float, x => T::narrow64(math::log(x.widen() as f64));
+}
+
+/// Addresses of elements may be odd: the arena promises no alignment.
+#[inline(always)]
+unsafe fn read<T: Copy>(p: *const T) -> T {
+    // SAFETY: the caller's promise that the range is valid.
+    unsafe { p.read_unaligned() }
+}
+
+#[inline(always)]
+unsafe fn write<T: Copy>(p: *mut T, v: T) {
+    // SAFETY: the caller's promise that the range is valid.
+    unsafe { p.write_unaligned(v) }
+}
+
+struct BinaryKernel<T, O> {
+    rows: usize,
+    cols: usize,
+    d: Plane,
+    a: Plane,
+    b: Plane,
+    marker: PhantomData<(T, O)>,
+}
+
+impl<T: Number, O: Op2<T>> Kernel for BinaryKernel<T, O> {
+    type Output = ();
+
+    /// # Safety
+    ///
+    /// The planes are valid over `rows × cols` elements of `T`; a source shares bytes with the destination only where it
+    /// coincides with it element by element.
+    #[inline(always)]
+    unsafe fn run(self) {
+        let size = size_of::<T>() as isize;
+        let runs = |p: &Plane| p.cs == size || p.cs == 0;
+        for r in 0..self.rows {
+            // SAFETY: row `r` of each plane, element by element.
+            unsafe {
+                let (d, a, b) = (self.d.at(r, 0).cast::<T>(), self.a.at(r, 0).cast::<T>(), self.b.at(r, 0).cast::<T>());
+                if self.d.cs != size || !runs(&self.a) || !runs(&self.b) {
+                    for c in 0..self.cols {
+                        let v = O::f(read(self.a.at(r, c).cast()), read(self.b.at(r, c).cast()));
+                        write(self.d.at(r, c).cast::<T>(), v);
+                    }
+                } else if self.b.cs == 0 && self.a.cs != 0 {
+                    let s = read(b);
+                    row(d, a, self.cols, |x| O::f(x, s));
+                } else if self.a.cs == 0 {
+                    let s = read(a);
+                    if self.b.cs == 0 {
+                        let v = O::f(s, read(b));
+                        for c in 0..self.cols {
+                            write(d.add(c), v);
+                        }
+                    } else {
+                        row(d, b, self.cols, |x| O::f(s, x));
+                    }
+                } else {
+                    let n = self.cols;
+                    let mut c = 0;
+                    while c + LANES <= n {
+                        let x = read(a.add(c).cast::<[T; LANES]>());
+                        let y = read(b.add(c).cast::<[T; LANES]>());
+                        let mut z = x;
+                        for k in 0..LANES {
+                            z[k] = O::f(x[k], y[k]);
+                        }
+                        write(d.add(c).cast(), z);
+                        c += LANES;
+                    }
+                    while c < n {
+                        write(d.add(c), O::f(read(a.add(c)), read(b.add(c))));
+                        c += 1;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// `n` elements at both addresses; they coincide or share nothing.
+#[inline(always)]
+unsafe fn row<T: Copy>(d: *mut T, a: *const T, n: usize, f: impl Fn(T) -> T) {
+    let mut c = 0;
+    // SAFETY: every access is below `n`.
+    unsafe {
+        while c + LANES <= n {
+            let mut x = read(a.add(c).cast::<[T; LANES]>());
+            for e in &mut x {
+                *e = f(*e);
+            }
+            write(d.add(c).cast(), x);
+            c += LANES;
+        }
+        while c < n {
+            write(d.add(c), f(read(a.add(c))));
+            c += 1;
+        }
+    }
+}
+
+struct UnaryKernel<T, O> {
+    rows: usize,
+    cols: usize,
+    d: Plane,
+    a: Plane,
+    marker: PhantomData<(T, O)>,
+}
+
+impl<T: Number, O: Op1<T>> Kernel for UnaryKernel<T, O> {
+    type Output = ();
+
+    /// # Safety
+    ///
+    /// As for [`BinaryKernel`].
+    #[inline(always)]
+    unsafe fn run(self) {
+        let size = size_of::<T>() as isize;
+        let dense = self.d.cs == size && self.a.cs == size;
+        for r in 0..self.rows {
+            let mut c = 0;
+            while c < self.cols {
+                let n = LANES.min(self.cols - c);
+                // SAFETY: elements c .. c + n of row r.
+                unsafe {
+                    if dense && n == LANES {
+                        let x = read(self.a.at(r, c).cast::<[T; LANES]>());
+                        write(self.d.at(r, c).cast(), O::f(x));
+                    } else {
+                        let mut x = [T::ZERO; LANES];
+                        for k in 0..n {
+                            x[k] = read(self.a.at(r, c + k).cast());
+                        }
+                        let y = O::f(x);
+                        for k in 0..n {
+                            write(self.d.at(r, c + k).cast::<T>(), y[k]);
+                        }
+                    }
+                }
+                c += n;
+            }
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Element types as Rust types, and their arithmetic.
+
+use dtype::float;
+
+/// An element that instructions compute with. Its representation is the element's bytes.
+pub(crate) trait Number: Copy + 'static {
+    const ZERO: Self;
+
+    fn add(self, o: Self) -> Self;
+    fn sub(self, o: Self) -> Self;
+    fn mul(self, o: Self) -> Self;
+    /// Floats: IEEE. Integers: truncating; by zero all ones (`isa.md` §7), and the least value by −1 wraps.
+    fn div(self, o: Self) -> Self;
+    /// Floats: NaN propagates, −0 < +0.
+    fn larger(self, o: Self) -> Self;
+    fn smaller(self, o: Self) -> Self;
+    /// C++ `std::max(self, o)`: `self < o ? o : self`.
+    fn std_max(self, o: Self) -> Self;
+    fn std_min(self, o: Self) -> Self;
+    fn neg(self) -> Self;
+    fn abs(self) -> Self;
+}
+
+macro_rules! integer {
+    ($($t:ty),*) => {$(
+        impl Number for $t {
+            const ZERO: Self = 0;
+
+            #[inline(always)]
+            fn add(self, o: Self) -> Self { self.wrapping_add(o) }
+            #[inline(always)]
+            fn sub(self, o: Self) -> Self { self.wrapping_sub(o) }
+            #[inline(always)]
+            fn mul(self, o: Self) -> Self { self.wrapping_mul(o) }
+            #[inline(always)]
+            fn div(self, o: Self) -> Self { if o == 0 { !0 } else { self.wrapping_div(o) } }
+            #[inline(always)]
+            fn larger(self, o: Self) -> Self { if self > o { self } else { o } }
+            #[inline(always)]
+            fn smaller(self, o: Self) -> Self { if self < o { self } else { o } }
+            #[inline(always)]
+            fn std_max(self, o: Self) -> Self { if self > o { self } else { o } }
+            #[inline(always)]
+            fn std_min(self, o: Self) -> Self { if self < o { self } else { o } }
+            #[inline(always)]
+            fn neg(self) -> Self { self.wrapping_neg() }
+            #[inline(always)]
+            #[allow(unused_comparisons)]
+            fn abs(self) -> Self { if self < 0 { self.wrapping_neg() } else { self } }
+        }
+    )*};
+}
+
+integer!(i8, i16, i32, i64, u8, u16, u32, u64);
+
+impl Number for f32 {
+    const ZERO: Self = 0.0;
+
+    #[inline(always)]
+    fn add(self, o: Self) -> Self {
+        float::canonical(self + o)
+    }
+    #[inline(always)]
+    fn sub(self, o: Self) -> Self {
+        float::canonical(self - o)
+    }
+    #[inline(always)]
+    fn mul(self, o: Self) -> Self {
+        float::canonical(self * o)
+    }
+    #[inline(always)]
+    fn div(self, o: Self) -> Self {
+        float::canonical(self / o)
+    }
+    #[inline(always)]
+    fn larger(self, o: Self) -> Self {
+        float::maximum(self, o)
+    }
+    #[inline(always)]
+    fn smaller(self, o: Self) -> Self {
+        float::minimum(self, o)
+    }
+    #[inline(always)]
+    fn std_max(self, o: Self) -> Self {
+        float::canonical(if self < o { o } else { self })
+    }
+    #[inline(always)]
+    fn std_min(self, o: Self) -> Self {
+        float::canonical(if o < self { o } else { self })
+    }
+    #[inline(always)]
+    fn neg(self) -> Self {
+        float::canonical(-self)
+    }
+    #[inline(always)]
+    fn abs(self) -> Self {
+        float::canonical(self.abs())
+    }
+}
+
+/// An element that computes in f32.
+pub(crate) trait Float: Number {
+    /// Exact; NaN stays NaN.
+    fn widen(self) -> f32;
+    /// One rounding, ties to even; NaN becomes canonical.
+    fn narrow(x: f32) -> Self;
+    /// One rounding from f64.
+    fn narrow64(x: f64) -> Self;
+}
+
+impl Float for f32 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self
+    }
+    #[inline(always)]
+    fn narrow(x: f32) -> f32 {
+        float::canonical(x)
+    }
+    #[inline(always)]
+    fn narrow64(x: f64) -> f32 {
+        float::canonical(x as f32)
+    }
+}
+
+/// binary16.
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub(crate) struct F16(pub(crate) u16);
+
+/// bfloat16.
+#[derive(Clone, Copy, Default)]
+#[repr(transparent)]
+pub(crate) struct BF16(pub(crate) u16);
+
+impl Float for F16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        float::f16_to_f32(self.0)
+    }
+    #[inline(always)]
+    fn narrow(x: f32) -> F16 {
+        F16(float::f32_to_f16(x))
+    }
+    #[inline(always)]
+    fn narrow64(x: f64) -> F16 {
+        F16(float::f64_to_f16(x))
+    }
+}
+
+impl Float for BF16 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        float::bf16_to_f32(self.0)
+    }
+    #[inline(always)]
+    fn narrow(x: f32) -> BF16 {
+        BF16(float::f32_to_bf16(x))
+    }
+    #[inline(always)]
+    fn narrow64(x: f64) -> BF16 {
+        BF16(float::f64_to_bf16(x))
+    }
+}
+
+// An f32 operation on 16-bit floats, rounded again, is the operation rounded once: sums, differences and quotients of
+// p-bit numbers survive a first rounding to 2p + 2 bits or more. Products are exact in f32 unless they underflow it,
+// which those of f16 never do (2^-48 at least); those of bf16 go through f64.
+macro_rules! half {
+    ($t:ident, $mul:expr) => {
+        impl Number for $t {
+            const ZERO: Self = $t(0);
+
+            #[inline(always)]
+            fn add(self, o: Self) -> Self {
+                Self::narrow(self.widen() + o.widen())
+            }
+            #[inline(always)]
+            fn sub(self, o: Self) -> Self {
+                Self::narrow(self.widen() - o.widen())
+            }
+            #[inline(always)]
+            fn mul(self, o: Self) -> Self {
+                $mul(self.widen(), o.widen())
+            }
+            #[inline(always)]
+            fn div(self, o: Self) -> Self {
+                Self::narrow(self.widen() / o.widen())
+            }
+            #[inline(always)]
+            fn larger(self, o: Self) -> Self {
+                Self::narrow(float::maximum(self.widen(), o.widen()))
+            }
+            #[inline(always)]
+            fn smaller(self, o: Self) -> Self {
+                Self::narrow(float::minimum(self.widen(), o.widen()))
+            }
+            #[inline(always)]
+            fn std_max(self, o: Self) -> Self {
+                Self::narrow(self.widen().std_max(o.widen()))
+            }
+            #[inline(always)]
+            fn std_min(self, o: Self) -> Self {
+                Self::narrow(self.widen().std_min(o.widen()))
+            }
+            #[inline(always)]
+            fn neg(self) -> Self {
+                Self::narrow(-self.widen())
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                Self::narrow(self.widen().abs())
+            }
+        }
+    };
+}
+
+half!(F16, |x: f32, y: f32| F16::narrow(x * y));
+half!(BF16, |x: f32, y: f32| BF16::narrow64(x as f64 * y as f64));
+
+/// Binds `$t` to the Rust type of the elements of `$dtype` in `$body`; `$other` for `Bool`.
+macro_rules! with_number {
+    ($dtype:expr, $t:ident => $body:expr, _ => $other:expr) => {
+        match $dtype {
+            dtype::DType::I8 => { type $t = i8; $body }
+            dtype::DType::I16 => { type $t = i16; $body }
+            dtype::DType::I32 => { type $t = i32; $body }
+            dtype::DType::I64 | dtype::DType::Index => { type $t = i64; $body }
+            dtype::DType::U8 => { type $t = u8; $body }
+            dtype::DType::U16 => { type $t = u16; $body }
+            dtype::DType::U32 => { type $t = u32; $body }
+            dtype::DType::U64 => { type $t = u64; $body }
+            dtype::DType::F16 => { type $t = $crate::number::F16; $body }
+            dtype::DType::BF16 => { type $t = $crate::number::BF16; $body }
+            dtype::DType::F32 => { type $t = f32; $body }
+            dtype::DType::Bool => $other,
+        }
+    };
+}
+
+/// Binds `$t` to the unsigned integer of `$size` bytes in `$body`: for instructions that only move bits.
+macro_rules! with_bits {
+    ($size:expr, $t:ident => $body:expr) => {
+        match $size {
+            1 => { type $t = u8; $body }
+            2 => { type $t = u16; $body }
+            4 => { type $t = u32; $body }
+            _ => { type $t = u64; $body }
+        }
+    };
+}
+
+pub(crate) use {with_bits, with_number};
