@@ -1,0 +1,685 @@
+//! The interpreter loop.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use dtype::scalar::{self, CmpOp};
+use dtype::{DType, RoundMode, Scalar};
+use isa::{Order, Tile};
+use memory::{Dims, MemoryError};
+use trace::{Point, Region, ValueRecord};
+
+use crate::code::{Code, Extent, FifoName, Inst, LoopSpec, PipeSpec, ShapeSpec, pointer};
+use crate::fifo::Fifo;
+use crate::footprint::Recorder;
+use crate::frame::{Frame, ViewReg};
+use crate::group::SyncKind;
+
+/// Why a frame is not running.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stop {
+    Done,
+    SyncAll(SyncKind),
+    /// It pops (or pushes) this FIFO, which is empty (full).
+    Wait { fifo: FifoName, push: bool },
+    /// The caller carries out this operation of the orchestration, then runs the frame again.
+    Host(u32),
+    Interrupted,
+}
+
+/// Why a run cannot go on; the instruction is the one before the frame's `pc`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Trap {
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl Trap {
+    pub(crate) fn new(code: &'static str, message: String) -> Trap {
+        Trap { code, message }
+    }
+
+    pub(crate) fn memory(e: MemoryError) -> Trap {
+        let code = match e {
+            MemoryError::OutOfBounds { .. } => "out-of-bounds",
+            MemoryError::ReadOnly => "read-only",
+            _ => "memory",
+        };
+        Trap { code, message: e.to_string() }
+    }
+}
+
+impl From<isa::Fault> for Trap {
+    fn from(fault: isa::Fault) -> Trap {
+        match fault {
+            isa::Fault::Memory(e) => Trap::memory(e),
+            isa::Fault::OutOfBounds { .. } => Trap::new("out-of-bounds", fault.to_string()),
+            _ => Trap::new("tile-fault", fault.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Trap {}
+
+/// Everything outside its registers that a running frame can reach.
+pub struct Machine<'a> {
+    pub mem: &'a mut [u8],
+    pub fifos: &'a mut Vec<Fifo>,
+    /// The function on the other core of the cluster.
+    pub peer: Option<&'a Code>,
+    /// Arena offsets that slot addresses of the vector core and of the cube core count from.
+    pub slot_bases: [usize; 2],
+    pub interrupt: Option<&'a AtomicBool>,
+    pub task: u32,
+    pub block: u32,
+    pub values: &'a mut Vec<ValueRecord>,
+    pub(crate) recorder: Option<&'a mut Recorder>,
+}
+
+fn compare_ints(op: CmpOp, a: i64, b: i64) -> bool {
+    match op {
+        CmpOp::Eq => a == b,
+        CmpOp::Ne => a != b,
+        CmpOp::Lt => a < b,
+        CmpOp::Le => a <= b,
+        CmpOp::Gt => a > b,
+        CmpOp::Ge => a >= b,
+    }
+}
+
+/// Iterations of a loop with these bounds.
+fn trips(dtype: DType, lower: u64, upper: i64, step: i64) -> Result<u64, Trap> {
+    let lower = Scalar::new(dtype, lower).as_i64().unwrap_or(0) as i128;
+    let (upper, step) = (upper as i128, step as i128);
+    if step == 0 {
+        return Err(Trap::new("zero-step", "a loop whose step is 0".to_string()));
+    }
+    let span = if step > 0 { upper - lower } else { lower - upper };
+    let step = step.abs();
+    Ok(if span <= 0 { 0 } else { ((span + step - 1) / step) as u64 })
+}
+
+fn extent(what: &str, value: i64, max: u32) -> Result<u32, Trap> {
+    u32::try_from(value).ok().filter(|&v| v <= max).ok_or_else(|| {
+        Trap::new("valid-region", format!("{what} of {value}, where the tile has {max}"))
+    })
+}
+
+fn coordinate(what: &str, value: i64) -> Result<u32, Trap> {
+    u32::try_from(value).map_err(|_| Trap::new("out-of-bounds", format!("{what} {value} of a tile")))
+}
+
+/// Another shape of the same bytes.
+pub(crate) fn reshape(src: &Tile, shape: &ShapeSpec) -> Result<Tile, Trap> {
+    let refuse = |why: String| Err(Trap::new("reshape", why));
+    let out = Tile { offset: src.offset, ..shape.tile };
+    if src.byte_len() != out.byte_len() {
+        return refuse(format!("{}x{} reshaped to {}x{}", src.rows, src.cols, out.rows, out.cols));
+    }
+    let packed = match src.order {
+        Order::RowMajor => src.rows <= 1 || src.pitch == src.cols,
+        Order::ColMajor => src.cols <= 1 || src.pitch == src.rows,
+        _ => src.order == out.order && (src.rows, src.cols) == (out.rows, out.cols),
+    };
+    if !packed {
+        return refuse("a tile that is not packed, or has boxes".to_string());
+    }
+    // Valid extents that no operand states follow from the source's when the valid elements are a prefix of it.
+    let derived = || -> Result<(u32, u32), Trap> {
+        if (src.rows, src.cols) == (out.rows, out.cols) {
+            return Ok((src.valid_rows, src.valid_cols));
+        }
+        let (major, minor, pitch) = match src.order {
+            Order::ColMajor => (src.valid_cols, src.valid_rows, src.rows),
+            _ => (src.valid_rows, src.valid_cols, src.cols),
+        };
+        let prefix = if minor == pitch || major <= 1 { Some(major * minor) } else { None };
+        let Some(n) = prefix else {
+            return Err(Trap::new("reshape", "a valid region that is not a prefix of the tile".to_string()));
+        };
+        let width = if out.order == Order::ColMajor { out.rows } else { out.cols };
+        let (major, minor) = match n {
+            _ if width > 0 && n.is_multiple_of(width) => (n / width, width),
+            _ if n < width => (1, n),
+            _ => return Err(Trap::new("reshape", format!("{n} valid elements in rows of {width}"))),
+        };
+        Ok(if out.order == Order::ColMajor { (minor, major) } else { (major, minor) })
+    };
+    let known = |e: Extent| if let Extent::Known(n) = e { Some(n) } else { None };
+    let (rows, cols) = match (known(shape.valid[0]), known(shape.valid[1])) {
+        (Some(r), Some(c)) => (r, c),
+        (r, c) => {
+            let (dr, dc) = derived()?;
+            (r.unwrap_or(dr), c.unwrap_or(dc))
+        }
+    };
+    Ok(out.with_valid(rows, cols))
+}
+
+impl Frame {
+    /// Runs until the function ends or something must happen elsewhere first.
+    ///
+    /// On a trap, `self.pc` is one past the instruction at fault, and the frame must not be run again.
+    pub fn run(&mut self, code: &Code, m: &mut Machine<'_>) -> Result<Stop, Box<Trap>> {
+        let mut fuel = 0u32;
+        self.go(code, m, &mut fuel).map_err(Box::new)
+    }
+
+    fn go(&mut self, code: &Code, m: &mut Machine<'_>, fuel: &mut u32) -> Result<Stop, Trap> {
+        let profile = code.profile;
+        loop {
+            let inst = &code.insts[self.pc as usize];
+            self.pc += 1;
+            macro_rules! s {
+                ($r:expr) => {
+                    self.scalars[*$r as usize]
+                };
+            }
+            macro_rules! t {
+                ($r:expr) => {
+                    &self.tiles[*$r as usize]
+                };
+            }
+            macro_rules! sc {
+                ($d:expr, $r:expr) => {
+                    Scalar { dtype: *$d, bits: self.scalars[*$r as usize] }
+                };
+            }
+            match inst {
+                Inst::Jump(to) => {
+                    if *to < self.pc && self.interrupted(m, fuel) {
+                        self.pc -= 1;
+                        return Ok(Stop::Interrupted);
+                    }
+                    self.pc = *to;
+                }
+                Inst::Unless { condition, to } => {
+                    if s!(condition) == 0 {
+                        self.pc = *to;
+                    }
+                }
+                Inst::Enter { spec } => {
+                    let l = &code.loops[*spec as usize];
+                    let lower = self.scalars[l.lower as usize];
+                    let n = trips(l.dtype, lower, self.int(l.upper), self.int(l.step))?;
+                    self.scalars[l.counter as usize] = n;
+                    self.scalars[l.variable as usize] = lower;
+                    self.pc = if n == 0 { l.exit } else { l.body };
+                }
+                Inst::Next { spec } => {
+                    let l = &code.loops[*spec as usize];
+                    if self.next_iteration(l) {
+                        self.pc = l.body;
+                        if self.interrupted(m, fuel) {
+                            // Enough of a step back: an interrupted frame is not resumed.
+                            return Ok(Stop::Interrupted);
+                        }
+                    }
+                }
+                Inst::End => {
+                    self.pc -= 1;
+                    return Ok(Stop::Done);
+                }
+                Inst::Host(n) => return Ok(Stop::Host(*n)),
+                Inst::Trap(n) => return Err(Trap::new("out-of-bounds", code.traps[*n as usize].clone())),
+
+                Inst::Move { dst, src } => s!(dst) = s!(src),
+                Inst::AddI { dst, a, b } => s!(dst) = s!(a).wrapping_add(s!(b)),
+                Inst::SubI { dst, a, b } => s!(dst) = s!(a).wrapping_sub(s!(b)),
+                Inst::MulI { dst, a, b } => s!(dst) = s!(a).wrapping_mul(s!(b)),
+                Inst::CmpI { op, dst, a, b } => s!(dst) = compare_ints(*op, s!(a) as i64, s!(b) as i64) as u64,
+                Inst::Binary { op, dtype, dst, a, b } => {
+                    s!(dst) = scalar::binary(*op, sc!(dtype, a), sc!(dtype, b)).map_err(scalar_trap)?.bits;
+                }
+                Inst::Compare { op, dtype, dst, a, b } => {
+                    s!(dst) = scalar::compare(*op, sc!(dtype, a), sc!(dtype, b)).map_err(scalar_trap)?.bits;
+                }
+                Inst::Cast { from, to, dst, a } => s!(dst) = scalar::cast(sc!(from, a), *to).bits,
+                Inst::Neg { dtype, dst, a } => s!(dst) = scalar::neg(sc!(dtype, a)).map_err(scalar_trap)?.bits,
+                Inst::Not { dtype, dst, a } => s!(dst) = scalar::not(sc!(dtype, a)).map_err(scalar_trap)?.bits,
+                Inst::Select { dst, condition, a, b } => s!(dst) = if s!(condition) != 0 { s!(a) } else { s!(b) },
+                Inst::ArrayNew { dst, len } => {
+                    self.arrays.push(vec![0; *len as usize]);
+                    s!(dst) = self.arrays.len() as u64 - 1;
+                }
+                Inst::ArrayGet { dst, array, index } => {
+                    let (at, len) = self.array_index(*array, *index)?;
+                    let array = &self.arrays[s!(array) as usize];
+                    debug_assert!(at < len);
+                    s!(dst) = array[at];
+                }
+                Inst::ArraySet { array, index, value } => {
+                    let (at, _) = self.array_index(*array, *index)?;
+                    let (array, value) = (s!(array) as usize, s!(value));
+                    self.arrays[array][at] = value;
+                }
+
+                Inst::MoveTile { dst, src } => self.tiles[*dst as usize] = *t!(src),
+                Inst::MoveView { dst, src } => self.views[*dst as usize] = self.views[*src as usize],
+                Inst::MoveTensor { dst, src } => self.tensors[*dst as usize] = self.tensors[*src as usize].clone(),
+                Inst::Alloc { spec } => self.alloc(code, *spec)?,
+                Inst::SetValid { dst, rows, cols } => {
+                    let tile = *t!(dst);
+                    let rows = rows.map_or(Ok(tile.valid_rows), |r| extent("valid rows", self.int(r), tile.rows))?;
+                    let cols = cols.map_or(Ok(tile.valid_cols), |r| extent("valid columns", self.int(r), tile.cols))?;
+                    self.tiles[*dst as usize] = tile.with_valid(rows, cols);
+                }
+                Inst::Subview { spec } => self.subview(code, *spec)?,
+                Inst::Reshape { dst, src, shape } => {
+                    self.tiles[*dst as usize] = reshape(t!(src), &code.shapes[*shape as usize])?;
+                }
+                Inst::MakeView { spec } => self.make_view(code, *spec)?,
+                Inst::Partition { spec } => self.partition(code, *spec)?,
+                Inst::AddPtr { dst, ptr, offset } => {
+                    s!(dst) = pointer::add(s!(ptr), self.int(*offset)).ok_or_else(|| {
+                        Trap::new("out-of-bounds", format!("an address {} elements further on", self.int(*offset)))
+                    })?;
+                }
+
+                Inst::Load { dst, view } => {
+                    let view = self.resolve(*view)?;
+                    let view = &self.pointers[view].view;
+                    isa::load(m.mem, t!(dst), view)?;
+                }
+                Inst::Store { view, src } => {
+                    let view = self.resolve(*view)?;
+                    isa::store(&self.pointers[view].view, m.mem, t!(src), true)?;
+                }
+                Inst::AtomicStore { view, src } => {
+                    let view = self.resolve(*view)?;
+                    atomic_add(&self.pointers[view].view, m.mem, t!(src))?;
+                }
+                Inst::LoadScalar { dtype, dst, ptr, offset } => {
+                    let (param, at) = self.address(*ptr, *offset, *dtype)?;
+                    let value = self.pointers[param].view.buffer.get(at, *dtype).map_err(Trap::memory)?;
+                    s!(dst) = value.bits;
+                }
+                Inst::StoreScalar { dtype, ptr, offset, value } => {
+                    let (param, at) = self.address(*ptr, *offset, *dtype)?;
+                    self.pointers[param].view.buffer.set(at, sc!(dtype, value)).map_err(Trap::memory)?;
+                }
+
+                Inst::Copy { dst, src } => isa::copy(m.mem, t!(dst), t!(src))?,
+                Inst::Narrow { dst, src } => {
+                    isa::convert(m.mem, t!(dst), t!(src), RoundMode::Rint, false, profile)?;
+                }
+                Inst::Extract { dst, src, row, col } => {
+                    let (r, c) = (coordinate("row", self.int(*row))?, coordinate("column", self.int(*col))?);
+                    let d = *t!(dst);
+                    let part = window(t!(src), r, c, d.valid_rows, d.valid_cols)?;
+                    isa::copy(m.mem, &d, &part)?;
+                }
+                Inst::Insert { dst, src, row, col } => {
+                    let (r, c) = (coordinate("row", self.int(*row))?, coordinate("column", self.int(*col))?);
+                    let s = *t!(src);
+                    let part = window(t!(dst), r, c, s.valid_rows, s.valid_cols)?;
+                    isa::copy(m.mem, &part, &s)?;
+                }
+                Inst::Get { dst, src, row, col } => {
+                    let (r, c) = (coordinate("row", self.int(*row))?, coordinate("column", self.int(*col))?);
+                    s!(dst) = isa::get(m.mem, t!(src), r, c)?.bits;
+                }
+                Inst::Set { dtype, dst, row, col, value } => {
+                    let (r, c) = (coordinate("row", self.int(*row))?, coordinate("column", self.int(*col))?);
+                    isa::set(m.mem, t!(dst), r, c, sc!(dtype, value))?;
+                }
+                Inst::TileBinary { op, dst, a, b } => isa::binary(m.mem, *op, t!(dst), t!(a), t!(b))?,
+                Inst::TileScalar { op, dtype, reversed, dst, a, s } => {
+                    isa::binary_scalar(m.mem, *op, t!(dst), t!(a), sc!(dtype, s), *reversed)?;
+                }
+                Inst::Unary { op, dst, a } => isa::unary(m.mem, *op, t!(dst), t!(a))?,
+                Inst::Convert { mode, saturate, dst, src } => {
+                    isa::convert(m.mem, t!(dst), t!(src), *mode, *saturate, profile)?;
+                }
+                Inst::Fill { dtype, dst, s } => isa::fill(m.mem, t!(dst), sc!(dtype, s))?,
+                Inst::Iota { dtype, descending, dst, start } => {
+                    isa::iota(m.mem, t!(dst), sc!(dtype, start), *descending)?;
+                }
+                Inst::FillPad { pad, dst, src } => isa::fill_pad(m.mem, t!(dst), t!(src), *pad)?,
+                Inst::RowReduce { op, dst, src } => isa::row_reduce(m.mem, *op, t!(dst), t!(src), profile)?,
+                Inst::ColReduce { op, dst, src } => isa::col_reduce(m.mem, *op, t!(dst), t!(src), profile)?,
+                Inst::RowExpand { op, dst, a, v } => {
+                    isa::row_expand(m.mem, *op, t!(dst), op.is_some().then(|| t!(a)), t!(v))?;
+                }
+                Inst::ColExpand { op, dst, a, v } => {
+                    isa::col_expand(m.mem, *op, t!(dst), op.is_some().then(|| t!(a)), t!(v))?;
+                }
+                Inst::Matmul { dst, lhs, rhs } => {
+                    isa::matmul(m.mem, t!(dst), t!(lhs), t!(rhs), isa::Init::Zero, profile)?;
+                }
+                Inst::MatmulAcc { dst, acc, lhs, rhs } => {
+                    if t!(dst) != t!(acc) {
+                        isa::copy(m.mem, t!(dst), t!(acc))?;
+                    }
+                    isa::matmul(m.mem, t!(dst), t!(lhs), t!(rhs), isa::Init::Accumulate, profile)?;
+                }
+                Inst::Transpose { dst, src } => isa::transpose(m.mem, t!(dst), t!(src))?,
+
+                Inst::SyncAll(kind) => return Ok(Stop::SyncAll(*kind)),
+                Inst::InitPipe { spec } => self.init_pipe(&code.pipes[*spec as usize], m)?,
+                Inst::Push { fifo, src } => {
+                    let name = code.fifos[*fifo as usize];
+                    match find(m.fifos, name) {
+                        Some(fifo) if fifo.can_push() => fifo.push(m.mem, t!(src))?,
+                        Some(_) => {
+                            self.pc -= 1;
+                            return Ok(Stop::Wait { fifo: name, push: true });
+                        }
+                        None => return Err(unknown_fifo(name)),
+                    }
+                }
+                Inst::Pop { spec } => {
+                    let spec = &code.pops[*spec as usize];
+                    let name = code.fifos[spec.fifo as usize];
+                    let valid = [spec.tile.rows, spec.tile.cols];
+                    let mut region = [spec.tile.valid_rows, spec.tile.valid_cols];
+                    for i in 0..2 {
+                        if let Extent::In(reg) = spec.valid[i] {
+                            region[i] = extent("a valid extent", self.int(reg), valid[i])?;
+                        }
+                    }
+                    match find(m.fifos, name) {
+                        Some(fifo) if fifo.can_pop() => {
+                            self.tiles[spec.dst as usize] = fifo.pop(m.mem, spec, (region[0], region[1]))?;
+                        }
+                        Some(_) => {
+                            self.pc -= 1;
+                            return Ok(Stop::Wait { fifo: name, push: false });
+                        }
+                        None => return Err(unknown_fifo(name)),
+                    }
+                }
+                Inst::Free { fifo } => {
+                    let name = code.fifos[*fifo as usize];
+                    find(m.fifos, name).ok_or_else(|| unknown_fifo(name))?.free()?;
+                }
+                Inst::Import { dst, name } => {
+                    let name = &code.imports[*name as usize];
+                    let address = m.peer.and_then(|p| p.reserved.iter().find(|r| r.name == *name)).ok_or_else(|| {
+                        Trap::new("fifo-buffer", format!("the peer function reserves no buffer `{name}`"))
+                    })?;
+                    s!(dst) = address.address as u32 as u64;
+                }
+
+                Inst::ObserveTile { point, tile } => {
+                    let digest = isa::digest(m.mem, t!(tile));
+                    self.observe(code, m, *point, digest);
+                }
+                Inst::ObserveView { point, view } => {
+                    let view = self.resolve(*view)?;
+                    let digest = isa::digest_view(&self.pointers[view].view);
+                    self.observe(code, m, *point, digest);
+                }
+                Inst::ObserveScalar { point, dtype, ptr, offset } => {
+                    let (param, at) = self.address(*ptr, *offset, *dtype)?;
+                    let mut view = self.pointers[param].view.clone();
+                    view.dtype = *dtype;
+                    view.offset = (at / dtype.size()) as u64;
+                    view.shape = Dims::new(&[1]).map_err(Trap::memory)?;
+                    view.strides = Dims::new(&[1]).map_err(Trap::memory)?;
+                    let digest = isa::digest_view(&view);
+                    self.observe(code, m, *point, digest);
+                }
+
+                Inst::TouchView { site, view } => {
+                    if let Some(recorder) = &mut m.recorder {
+                        let v = &self.views[*view as usize];
+                        let size = code.sites[*site as usize].size;
+                        let dims = v.shape.iter().zip(v.strides.iter()).map(|(&n, &s)| (n as i64, s * size));
+                        recorder.touch(*site, v.param, Region::strided(v.offset * size, size, dims));
+                    }
+                }
+                Inst::TouchScalar { site, ptr, offset } => {
+                    if let Some(recorder) = &mut m.recorder {
+                        let p = s!(ptr);
+                        let size = code.sites[*site as usize].size;
+                        let at = pointer::offset(p).saturating_add(self.int(*offset)).saturating_mul(size);
+                        recorder.touch(*site, pointer::param(p) as u32, Region::bytes(at, size));
+                    }
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn next_iteration(&mut self, l: &LoopSpec) -> bool {
+        let left = self.scalars[l.counter as usize] - 1;
+        self.scalars[l.counter as usize] = left;
+        if left == 0 {
+            return false;
+        }
+        let (v, step) = (self.scalars[l.variable as usize], self.scalars[l.step as usize]);
+        let next = v.wrapping_add(step);
+        self.scalars[l.variable as usize] = if l.dtype.size() == 8 { next } else { Scalar::new(l.dtype, next).bits };
+        true
+    }
+
+    #[inline]
+    fn interrupted(&self, m: &Machine<'_>, fuel: &mut u32) -> bool {
+        *fuel = fuel.wrapping_add(1);
+        *fuel & 0xff == 0 && m.interrupt.is_some_and(|i| i.load(Relaxed))
+    }
+
+    fn array_index(&self, array: u32, index: u32) -> Result<(usize, usize), Trap> {
+        let len = self.arrays.get(self.scalars[array as usize] as usize).map_or(0, Vec::len);
+        let at = self.int(index);
+        match usize::try_from(at) {
+            Ok(at) if at < len => Ok((at, len)),
+            _ => Err(Trap::new("out-of-bounds", format!("element {at} of an array of {len}"))),
+        }
+    }
+
+    fn alloc(&mut self, code: &Code, spec: u32) -> Result<(), Trap> {
+        let a = &code.allocs[spec as usize];
+        let mut tile = a.tile;
+        if let Some((reg, base, size)) = a.addr {
+            let at = self.int(reg);
+            match usize::try_from(at) {
+                Ok(at) if at.saturating_add(a.bytes) <= size => tile.offset = base + at,
+                _ => {
+                    let n = a.bytes;
+                    let what = format!("a tile of {n} bytes at address {at} of a scratchpad of {size} bytes");
+                    return Err(Trap::new("out-of-bounds", what));
+                }
+            }
+        } else if !code.placed {
+            tile.offset += self.base;
+        }
+        if let Some(r) = a.rows {
+            tile.valid_rows = extent("valid rows", self.int(r), tile.rows)?;
+        }
+        if let Some(c) = a.cols {
+            tile.valid_cols = extent("valid columns", self.int(c), tile.cols)?;
+        }
+        self.tiles[a.dst as usize] = tile;
+        Ok(())
+    }
+
+    fn subview(&mut self, code: &Code, spec: u32) -> Result<(), Trap> {
+        let s = &code.subviews[spec as usize];
+        let src = self.tiles[s.src as usize];
+        let (r, c) = (coordinate("row", self.int(s.row))?, coordinate("column", self.int(s.col))?);
+        let mut part = window(&src, r, c, s.rows, s.cols)?;
+        let mut valid = [src.valid_rows.saturating_sub(r).min(s.rows), src.valid_cols.saturating_sub(c).min(s.cols)];
+        for (i, max) in [(0, s.rows), (1, s.cols)] {
+            match s.valid[i] {
+                Extent::Known(n) => valid[i] = n,
+                Extent::In(reg) => valid[i] = extent("a valid extent", self.int(reg), max)?,
+                Extent::Derived => {}
+            }
+        }
+        part = part.with_valid(valid[0], valid[1]);
+        self.tiles[s.dst as usize] = part;
+        Ok(())
+    }
+
+    fn make_view(&mut self, code: &Code, spec: u32) -> Result<(), Trap> {
+        let s = &code.make_views[spec as usize];
+        let p = self.scalars[s.ptr as usize];
+        let mut view = ViewReg {
+            param: pointer::param(p) as u32,
+            dtype: s.dtype,
+            offset: pointer::offset(p),
+            ..ViewReg::default()
+        };
+        for (&n, &t) in s.shape.iter().zip(&s.strides) {
+            let (n, t) = (self.int(n), self.int(t));
+            let n = u64::try_from(n).map_err(|_| Trap::new("view-shape", format!("a view with an extent of {n}")))?;
+            view.shape.push(n).map_err(Trap::memory)?;
+            view.strides.push(t).map_err(Trap::memory)?;
+        }
+        self.views[s.dst as usize] = view;
+        Ok(())
+    }
+
+    fn partition(&mut self, code: &Code, spec: u32) -> Result<(), Trap> {
+        let s = &code.partitions[spec as usize];
+        let mut view = self.views[s.view as usize];
+        if s.offsets.len() != view.shape.len() || s.sizes.len() != view.shape.len() {
+            let (a, b, n) = (s.offsets.len(), s.sizes.len(), view.shape.len());
+            return Err(Trap::new("view-shape", format!("{a} offsets and {b} sizes for a view of rank {n}")));
+        }
+        for k in 0..view.shape.len() {
+            let (at, n) = (self.scalars[s.offsets[k] as usize] as i64, self.scalars[s.sizes[k] as usize] as i64);
+            let extent = view.shape[k];
+            let inside = at >= 0 && n >= 0 && at.checked_add(n).is_some_and(|end| end as u64 <= extent);
+            if !inside {
+                let what = format!("elements {at}..{} along axis {k} of a view of {extent}", at.saturating_add(n));
+                return Err(Trap::new("out-of-bounds", what));
+            }
+            view.offset = view.offset.wrapping_add(at.wrapping_mul(view.strides[k]));
+            view.shape[k] = n as u64;
+        }
+        self.views[s.dst as usize] = view;
+        Ok(())
+    }
+
+    /// Points the scratch view of the register's parameter at what the register describes; its number.
+    fn resolve(&mut self, reg: u32) -> Result<usize, Trap> {
+        let v = &self.views[reg as usize];
+        let p = &mut self.pointers[v.param as usize];
+        let at = p.base.wrapping_add(v.offset);
+        p.view.dtype = v.dtype;
+        p.view.shape = v.shape;
+        p.view.strides = v.strides;
+        p.view.offset = if v.shape.contains(&0) {
+            0
+        } else {
+            u64::try_from(at).map_err(|_| {
+                Trap::new("out-of-bounds", format!("an access {} elements before an argument", at.unsigned_abs()))
+            })?
+        };
+        Ok(v.param as usize)
+    }
+
+    /// Byte offset of a scalar in its parameter's buffer.
+    fn address(&self, ptr: u32, offset: u32, dtype: DType) -> Result<(usize, usize), Trap> {
+        let (param, at) = self.element(ptr, offset);
+        let byte = usize::try_from(at * dtype.size() as i128).map_err(|_| {
+            Trap::new("out-of-bounds", format!("element {} of an argument", self.int(offset)))
+        })?;
+        Ok((param, byte))
+    }
+
+    fn observe(&mut self, code: &Code, m: &mut Machine<'_>, point: u32, digest: u64) {
+        let nth = self.reached[point as usize];
+        self.reached[point as usize] += 1;
+        let point = Point { task: m.task, block: m.block, op: code.points[point as usize], nth };
+        m.values.push(ValueRecord { point, digest });
+    }
+
+    fn init_pipe(&mut self, spec: &PipeSpec, m: &mut Machine<'_>) -> Result<(), Trap> {
+        for (bit, to_vector) in [(1, true), (2, false)] {
+            if spec.dir_mask & bit == 0 {
+                continue;
+            }
+            let name = FifoName { id: spec.id, to_vector };
+            if find(m.fifos, name).is_none() {
+                m.fifos.push(Fifo::new(name, spec.clone()));
+            }
+            let Some(fifo) = find(m.fifos, name) else { continue };
+            let shape = |s: &PipeSpec| (s.dir_mask, s.slot_size, s.slot_num);
+            if shape(&fifo.spec) != shape(spec) {
+                return Err(Trap::new("fifo-setup", format!("the cores set up FIFO {} differently", spec.id)));
+            }
+            // The consumer's count of local slots is the one that matters; the larger is never wrong for the other.
+            fifo.spec.local_slot_num = fifo.spec.local_slot_num.max(spec.local_slot_num);
+            if let Some(reg) = if to_vector { spec.c2v } else { spec.v2c } {
+                let base = m.slot_bases[usize::from(!to_vector)];
+                fifo.slots = Some(base + self.scalars[reg as usize] as u32 as usize);
+            }
+            if let Some(reg) = spec.gm {
+                let p = self.scalars[reg as usize];
+                let pointer = &self.pointers[pointer::param(p)];
+                let size = pointer.view.dtype.size() as i64;
+                // The ring of the other direction lies behind this one's.
+                let skip = if spec.dir_mask == 3 && !to_vector { spec.slot_size * spec.slot_num } else { 0 };
+                let at = (pointer.base + pointer::offset(p)) * size + skip as i64;
+                let mut ring = pointer.view.clone();
+                ring.dtype = DType::U8;
+                ring.offset = u64::try_from(at)
+                    .map_err(|_| Trap::new("out-of-bounds", "a slot buffer before its argument".to_string()))?;
+                fifo.ring = Some(ring);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn find(fifos: &mut [Fifo], name: FifoName) -> Option<&mut Fifo> {
+    fifos.iter_mut().find(|f| f.name == name)
+}
+
+fn unknown_fifo(name: FifoName) -> Trap {
+    let way = if name.to_vector { "cube to vector" } else { "vector to cube" };
+    Trap::new("fifo-setup", format!("FIFO {} from {way} is used before it is set up", name.id))
+}
+
+fn scalar_trap(e: scalar::ScalarError) -> Trap {
+    let code = match e {
+        scalar::ScalarError::DivisionByZero => "division-by-zero",
+        _ => "scalar",
+    };
+    Trap::new(code, e.to_string())
+}
+
+/// A window of a tile; where boxes are concerned it must start at one.
+fn window(tile: &Tile, row: u32, col: u32, rows: u32, cols: u32) -> Result<Tile, Trap> {
+    if rows == 0 || cols == 0 {
+        return Ok(Tile { rows, cols, valid_rows: rows, valid_cols: cols, ..*tile });
+    }
+    tile.part(row, col, rows, cols).map_err(|e| Trap::new("out-of-bounds", e.to_string()))
+}
+
+/// Adds each element of the tile's valid region to global memory, row by row.
+fn atomic_add(view: &memory::View, mem: &[u8], src: &Tile) -> Result<(), Trap> {
+    let cols = view.shape.last().copied().unwrap_or(1);
+    let rows = if cols == 0 { 0 } else { view.elements() / cols };
+    if src.valid_rows as u64 > rows || src.valid_cols as u64 > cols {
+        let (r, c) = (src.valid_rows, src.valid_cols);
+        return Err(Trap::new("tile-fault", format!("{r}x{c} elements added to a box of {rows}x{cols}")));
+    }
+    let mut index = Dims::<u64>::new(&vec![0; view.rank()]).map_err(Trap::memory)?;
+    for r in 0..src.valid_rows {
+        let mut rest = r as u64;
+        for k in (0..view.rank().saturating_sub(1)).rev() {
+            index[k] = rest % view.shape[k];
+            rest /= view.shape[k];
+        }
+        for c in 0..src.valid_cols {
+            if let Some(last) = index.last_mut() {
+                *last = c as u64;
+            }
+            let value = scalar::cast(isa::get(mem, src, r, c)?, view.dtype);
+            let at = view.byte_offset(&index).map_err(Trap::memory)?;
+            view.buffer.fetch_add(at, value).map_err(Trap::memory)?;
+        }
+    }
+    Ok(())
+}

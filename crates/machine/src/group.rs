@@ -1,0 +1,288 @@
+//! A block on a cluster: the frames of its cube and vector kernels, their FIFOs and scratchpads, on one thread.
+//!
+//! The frames take turns: each runs until it ends, waits for a FIFO, or stands at `syncall`. When none can go on, the
+//! block is parked at `syncall` (the launch decides when it resumes) or deadlocked, which is an error that names who waits
+//! for whom.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use chip::{Chip, Core, Space};
+use diag::{Diagnostic, Span};
+use trace::ValueRecord;
+
+use crate::code::Code;
+use crate::exec::{Machine, Stop, Trap};
+use crate::fifo::Fifo;
+use crate::frame::Frame;
+use crate::space;
+
+/// Which frames of a launch meet at a `syncall`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SyncKind {
+    All,
+    Cube,
+    Vector,
+}
+
+/// How a turn of a group ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    Done,
+    /// Some frames stand at `syncall`, see [`Group::standing`]; the others have ended or wait for those.
+    Parked,
+    Interrupted,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    Ready,
+    Done,
+    Waiting { fifo: crate::code::FifoName, push: bool },
+    Standing(SyncKind),
+}
+
+#[derive(Debug)]
+struct Lane {
+    code: Arc<Code>,
+    frame: Frame,
+    state: State,
+}
+
+/// One block of a launch. Made once per worker, reset for each block that it runs.
+#[derive(Debug)]
+pub struct Group {
+    lanes: Vec<Lane>,
+    spare: Vec<Lane>,
+    fifos: Vec<Fifo>,
+    arena: Vec<u8>,
+    slot_bases: [usize; 2],
+    task: u32,
+    block: u32,
+    blocks: u32,
+    /// What observed kernels have reported.
+    pub values: Vec<ValueRecord>,
+}
+
+impl Default for Group {
+    fn default() -> Group {
+        Group::new()
+    }
+}
+
+impl Group {
+    pub fn new() -> Group {
+        Group {
+            lanes: Vec::new(),
+            spare: Vec::new(),
+            fifos: Vec::new(),
+            arena: Vec::new(),
+            slot_bases: [0; 2],
+            task: 0,
+            block: 0,
+            blocks: 1,
+            values: Vec::new(),
+        }
+    }
+
+    /// Makes this group block `block` of `blocks` of task `task`: one or two kernels (cube before vector) that share the
+    /// arguments, which have been checked against their parameters. Scratchpads read as zero (semantics rule 4).
+    pub fn start(
+        &mut self,
+        chip: &Chip,
+        codes: &[Arc<Code>],
+        args: &[memory::Arg],
+        task: u32,
+        (block, blocks): (u32, u32),
+    ) {
+        (self.task, self.block, self.blocks) = (task, block, blocks);
+        self.fifos.clear();
+        self.values.clear();
+        while self.lanes.len() > codes.len() {
+            self.spare.extend(self.lanes.pop());
+        }
+        let placed = codes.iter().any(|c| c.placed);
+        let mut bases = [0; 2];
+        let mut total = 0;
+        for (base, code) in bases.iter_mut().zip(codes) {
+            *base = total;
+            total += code.storage.next_multiple_of(64);
+        }
+        if placed {
+            bases = [0; 2];
+            total = space::total(chip);
+        }
+        self.slot_bases = [0; 2];
+        if self.arena.len() < total {
+            // Fresh zero pages, committed when touched.
+            self.arena = vec![0; total];
+        }
+        for (i, code) in codes.iter().enumerate() {
+            for range in &code.clear {
+                self.arena[bases[i] + range.start..bases[i] + range.end].fill(0);
+            }
+            let at = match (code.core, placed) {
+                (Some(Core::Vector), false) | (None, false) => &mut self.slot_bases[0],
+                (Some(Core::Cube), false) => &mut self.slot_bases[1],
+                (_, true) => continue,
+            };
+            *at = bases[i];
+        }
+        if placed {
+            self.slot_bases = [space::base(chip, Space::Vec), space::base(chip, Space::Mat)];
+        }
+        for (i, code) in codes.iter().enumerate() {
+            if self.lanes.len() == i {
+                let lane = self.spare.pop().unwrap_or_else(|| Lane {
+                    code: code.clone(),
+                    frame: Frame::default(),
+                    state: State::Ready,
+                });
+                self.lanes.push(lane);
+            }
+            let lane = &mut self.lanes[i];
+            if !Arc::ptr_eq(&lane.code, code) {
+                lane.code = code.clone();
+            }
+            lane.state = State::Ready;
+            lane.frame.reset(code, bases[i], (block, blocks), 0);
+            lane.frame.bind(code, args);
+        }
+    }
+
+    pub fn block(&self) -> u32 {
+        self.block
+    }
+
+    /// Frames that stand at `syncall`: how many cube, how many vector ones, and of what kind.
+    pub fn standing(&self) -> impl Iterator<Item = (Core, SyncKind)> {
+        self.lanes.iter().filter_map(|lane| match lane.state {
+            State::Standing(kind) => Some((lane.code.core.unwrap_or(Core::Vector), kind)),
+            _ => None,
+        })
+    }
+
+    /// Frames that stand at a `syncall` of `kind` go on.
+    pub fn release(&mut self, kind: SyncKind) {
+        for lane in &mut self.lanes {
+            if lane.state == State::Standing(kind) {
+                lane.state = State::Ready;
+            }
+        }
+    }
+
+    /// Runs as far as possible.
+    pub fn run(&mut self, interrupt: Option<&AtomicBool>) -> Result<Outcome, Diagnostic> {
+        loop {
+            let mut progress = false;
+            for i in 0..self.lanes.len() {
+                let (before, rest) = self.lanes.split_at_mut(i);
+                let Some((lane, after)) = rest.split_first_mut() else { continue };
+                if let State::Waiting { fifo, push } = lane.state {
+                    let Some(f) = self.fifos.iter().find(|f| f.name == fifo) else { continue };
+                    if if push { f.can_push() } else { f.can_pop() } {
+                        lane.state = State::Ready;
+                    }
+                }
+                if lane.state != State::Ready {
+                    continue;
+                }
+                progress = true;
+                let peer = before.first().or(after.first()).map(|l| &*l.code);
+                let mut machine = Machine {
+                    mem: &mut self.arena,
+                    fifos: &mut self.fifos,
+                    peer,
+                    slot_bases: self.slot_bases,
+                    interrupt,
+                    task: self.task,
+                    block: self.block,
+                    values: &mut self.values,
+                    recorder: None,
+                };
+                match lane.frame.run(&lane.code, &mut machine) {
+                    Ok(Stop::Done | Stop::Host(_)) => lane.state = State::Done,
+                    Ok(Stop::SyncAll(kind)) => lane.state = State::Standing(kind),
+                    Ok(Stop::Wait { fifo, push }) => lane.state = State::Waiting { fifo, push },
+                    Ok(Stop::Interrupted) => return Ok(Outcome::Interrupted),
+                    Err(trap) => return Err(self.fault(i, &trap)),
+                }
+            }
+            if self.lanes.iter().all(|l| l.state == State::Done) {
+                return match self.fifos.iter().find_map(|f| f.unbalanced()) {
+                    Some(why) => Err(self.locate(
+                        Diagnostic::error("fifo-unbalanced", format!("at the end of a block, {why}")),
+                        None,
+                    )),
+                    None => Ok(Outcome::Done),
+                };
+            }
+            if !progress {
+                return match self.standing().next() {
+                    Some(_) => Ok(Outcome::Parked),
+                    None => Err(self.deadlock()),
+                };
+            }
+        }
+    }
+
+    fn span(&self, lane: usize, back: u32) -> Option<Span> {
+        let lane = &self.lanes[lane];
+        lane.code.span(lane.frame.pc.saturating_sub(back))
+    }
+
+    fn fault(&self, lane: usize, trap: &Trap) -> Diagnostic {
+        let d = Diagnostic::error(trap.code, trap.message.clone()).at(self.span(lane, 1), "here");
+        self.locate(d, Some(lane))
+    }
+
+    /// Names the block and core of an error; the task is the runtime's to add.
+    fn locate(&self, mut d: Diagnostic, lane: Option<usize>) -> Diagnostic {
+        let core = lane.map(|i| &self.lanes[i].code).map_or(String::new(), |code| {
+            format!(", {} core, kernel `{}`", core_name(code), code.name)
+        });
+        d.notes.push(format!("block {} of {}{core}", self.block, self.blocks));
+        d
+    }
+
+    /// An internal error: the host panicked while this block ran.
+    pub fn panicked(&self, what: &str) -> Diagnostic {
+        let lane = self.lanes.iter().position(|l| l.state == State::Ready);
+        let mut d = Diagnostic::error("internal", format!("the simulator failed: {what}"));
+        if let Some(i) = lane {
+            d = d.at(self.span(i, 1), "while it ran this");
+        }
+        self.locate(d, lane)
+    }
+
+    fn deadlock(&self) -> Diagnostic {
+        let mut d = Diagnostic::error("fifo-deadlock", "the cores of a block wait for each other".to_string());
+        for (i, lane) in self.lanes.iter().enumerate() {
+            let State::Waiting { fifo, push } = lane.state else { continue };
+            let other = self.lanes.iter().enumerate().find(|&(k, _)| k != i).map(|(_, l)| l);
+            let waits = match (push, other.map(|o| o.state)) {
+                (_, None) => "for a core that this task does not use".to_string(),
+                (false, Some(State::Done)) => "for a push, but the other kernel has ended".to_string(),
+                (true, Some(State::Done)) => "for a free slot, but the other kernel has ended".to_string(),
+                (false, _) => "for the other core to push".to_string(),
+                (true, _) => "for the other core to free a slot".to_string(),
+            };
+            let way = self.fifos.iter().find(|f| f.name == fifo).map_or(String::new(), |f| f.way());
+            let text = format!("the {} core waits {waits}, {way}", core_name(&lane.code));
+            match d.primary {
+                None => d = d.at(self.span(i, 0), text.clone()),
+                Some(_) => d = d.also(self.span(i, 0), text.clone()),
+            }
+            d.notes.push(text);
+        }
+        self.locate(d, None)
+    }
+}
+
+fn core_name(code: &Code) -> &'static str {
+    match code.core {
+        Some(Core::Cube) => "cube",
+        Some(Core::Vector) => "vector",
+        None => "host",
+    }
+}
