@@ -400,11 +400,12 @@ impl<'a> Decoder<'a> {
         self.moves(&args[1..], data.group(3));
         let counter = self.fresh(Class::Scalar);
         let spec = self.code.loops.len();
+        let (lower, upper, step) = (self.reg(lower), self.int(upper), self.int(step));
         self.code.loops.push(LoopSpec {
             dtype,
-            lower: self.reg(lower),
-            upper: self.int(upper),
-            step: self.int(step),
+            lower,
+            upper,
+            step,
             counter,
             variable: self.reg(args[0]),
             body: 0,

@@ -15,10 +15,10 @@
 //! Each function can be decoded three ways ([`Mode`]): plain; observed, where the points of `docs/ir.md` ("Digests") report
 //! their values; and footprint, the scalar skeleton that finds out which bytes of global memory a task will touch.
 
-mod code;
+pub mod code;
 mod decode;
 mod exec;
-mod fifo;
+pub mod fifo;
 mod footprint;
 mod frame;
 mod group;
