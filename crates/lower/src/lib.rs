@@ -1,1 +1,120 @@
+//! Lowering: the tensor level to the tile level (unplaced, unsynced).
+//!
+//! Each kernel scope becomes one kernel function (two for a mixed scope, after the core split), and the entry becomes
+//! the orchestration that submits them. `docs/ir.md` states what both look like.
+//!
+//! The steps, one file each:
+//!
+//! * [`captures`]: what a scope uses of its surroundings, and so the parameters of its kernel; which tensors it writes.
+//! * [`phi`]: the joins of tile values at loops and branches.
+//! * [`spaces`]: in which on-chip buffers each tile value lives.
+//! * [`webs`]: which tile values share one buffer, by interference.
+//! * [`access`]: which box of which view of global memory a load or store touches.
+//! * [`kernel`]: writes the kernel function, with [`matmul`], [`fill`] and [`copies`] as parts of it.
+//! * [`orchestrate`]: the entry with scopes replaced by submissions.
+//! * [`split`]: a mixed kernel becomes a cube and a vector kernel joined by FIFOs.
 
+mod access;
+mod captures;
+mod copies;
+mod extent;
+mod fill;
+mod kernel;
+mod matmul;
+mod orchestrate;
+mod phi;
+mod spaces;
+pub mod split;
+mod tile;
+mod webs;
+
+use std::collections::BTreeMap;
+
+use diag::Diagnostic;
+use dtype::Profile;
+use ir::{Arena, FunctionKind, Level, Opcode, Program};
+
+/// What lowering may depend on besides the program.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose chains of native conversions a cast takes (semantics rule 10).
+    pub profile: Profile,
+}
+
+/// An error of one construct; boxed because it travels through many `Result`s.
+pub(crate) type Fail = Box<Diagnostic>;
+
+/// Lowers a verified tensor-level program. All scopes are tried; the errors of all that fail are returned.
+pub fn lower(program: &Program, options: &Options) -> Result<Program, Vec<Diagnostic>> {
+    if program.level != Level::Tensor {
+        return Err(vec![Diagnostic::error("wrong-level", "only a tensor-level program can be lowered")]);
+    }
+    let entry = &program.functions[program.entry];
+    let mut errors = Vec::new();
+    let mut tasks = BTreeMap::new();
+    let mut names = vec![entry.name.clone()];
+    for op in entry.walk() {
+        if entry.ops[op].opcode != Opcode::Scope {
+            continue;
+        }
+        let name = unique(entry.ops[op].attrs.word("name").unwrap_or("kernel"), &mut names);
+        match kernel::outline(entry, op, name, program.arch, options) {
+            Ok(task) => {
+                tasks.insert(op, task);
+            }
+            Err(mut list) => errors.append(&mut list),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let orchestration = orchestrate::rewrite(entry, &tasks);
+    let mut functions = Arena::default();
+    let main = functions.push(orchestration);
+    let mut clusters = Vec::new();
+    for task in tasks.into_values() {
+        let mixed = task.function.kind == FunctionKind::Cluster;
+        let id = functions.push(task.function);
+        if mixed {
+            clusters.push(id);
+        }
+    }
+    let mut lowered = Program {
+        name: program.name.clone(),
+        arch: program.arch,
+        level: Level::Tile,
+        functions,
+        entry: main,
+        sources: program.sources.clone(),
+    };
+    for &cluster in &clusters {
+        if let Err(mut list) = split::split(&mut lowered, cluster) {
+            errors.append(&mut list);
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    if !clusters.is_empty() {
+        let mut kept = Arena::default();
+        for (_, function) in lowered.functions.iter() {
+            if function.kind != FunctionKind::Cluster {
+                kept.push(function.clone());
+            }
+        }
+        lowered.functions = kept;
+    }
+    Ok(lowered)
+}
+
+/// A name that no function has yet: the wish, or with a number behind it.
+fn unique(wish: &str, names: &mut Vec<String>) -> String {
+    let mut name = wish.to_owned();
+    let mut n = 1;
+    while names.contains(&name) {
+        name = format!("{wish}_{n}");
+        n += 1;
+    }
+    names.push(name.clone());
+    name
+}

@@ -1,0 +1,77 @@
+//! The joins of a scope: where structured control flow gives one name several values.
+//!
+//! A join assigns, in parallel, the values of a list to the names of another:
+//!
+//! * `for`: the carried names get the initial values before the loop and the yielded values after each iteration; the
+//!   results are the carried names after the last.
+//! * `if`: the results get what the branch yields, at its end.
+//! * `while`: the names of the first region get the initial values, and the yielded ones after each iteration; the names of
+//!   the second region and the results are one list, which gets what `condition` forwards.
+
+use ir::{Block, Function, Op, Opcode, Type, Value};
+
+use crate::captures::ops_in;
+
+/// `target` gets `source` on some edge of the control flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Edge {
+    pub(crate) target: Value,
+    pub(crate) source: Value,
+    /// The operation that joins.
+    pub(crate) at: Op,
+}
+
+/// All joins of tile values in a region, and the pairs of names that are one by construction.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Joins {
+    pub(crate) edges: Vec<Edge>,
+    pub(crate) same: Vec<(Value, Value)>,
+}
+
+pub(crate) fn joins(f: &Function, region: Block) -> Joins {
+    let mut joins = Joins::default();
+    for at in ops_in(f, region) {
+        let data = &f.ops[at];
+        let mut edges = |targets: &[Value], sources: &[Value]| {
+            for (&target, &source) in targets.iter().zip(sources) {
+                if matches!(f.ty(target), Type::Tile(_)) && target != source {
+                    joins.edges.push(Edge { target, source, at });
+                }
+            }
+        };
+        match data.opcode {
+            Opcode::For => {
+                let carried = &f.blocks[data.regions[0]].args[1..];
+                edges(carried, data.named("init"));
+                edges(carried, yielded(f, data.regions[0]));
+                joins.same.extend(pairs(f, carried, &data.results));
+            }
+            Opcode::If => {
+                for &branch in &data.regions {
+                    edges(&data.results, yielded(f, branch));
+                }
+            }
+            Opcode::While => {
+                let first = &f.blocks[data.regions[0]].args;
+                edges(first, data.named("init"));
+                edges(&data.results, yielded(f, data.regions[0]));
+                edges(first, yielded(f, data.regions[1]));
+                joins.same.extend(pairs(f, &f.blocks[data.regions[1]].args, &data.results));
+            }
+            _ => {}
+        }
+    }
+    joins
+}
+
+fn pairs<'a>(f: &'a Function, a: &'a [Value], b: &'a [Value]) -> impl Iterator<Item = (Value, Value)> + 'a {
+    a.iter().copied().zip(b.iter().copied()).filter(|&(x, _)| matches!(f.ty(x), Type::Tile(_)))
+}
+
+/// The values that a region hands on at its end (without the condition of `condition`).
+pub(crate) fn yielded(f: &Function, region: Block) -> &[Value] {
+    match f.blocks[region].ops.last() {
+        Some(&op) if matches!(f.ops[op].opcode, Opcode::Yield | Opcode::Condition) => f.ops[op].named("values"),
+        _ => &[],
+    }
+}
