@@ -10,17 +10,15 @@
 //! * [`spaces`]: in which on-chip buffers each tile value lives.
 //! * [`webs`]: which tile values share one buffer, by interference.
 //! * [`access`]: which box of which view of global memory a load or store touches.
-//! * [`kernel`]: writes the kernel function, with [`matmul`], [`fill`] and [`copies`] as parts of it.
+//! * [`kernel`]: writes the kernel function, with matmul tiling, copies and the like as parts of it.
 //! * [`orchestrate`]: the entry with scopes replaced by submissions.
 //! * [`split`]: a mixed kernel becomes a cube and a vector kernel joined by FIFOs.
 
 mod access;
 mod captures;
-mod copies;
 mod extent;
 mod fill;
 mod kernel;
-mod matmul;
 mod orchestrate;
 mod phi;
 mod spaces;

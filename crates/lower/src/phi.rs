@@ -21,20 +21,20 @@ pub(crate) struct Edge {
     pub(crate) at: Op,
 }
 
-/// All joins of tile values in a region, and the pairs of names that are one by construction.
+/// All joins of values of one kind in a region, and the pairs of names that are one by construction.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Joins {
     pub(crate) edges: Vec<Edge>,
     pub(crate) same: Vec<(Value, Value)>,
 }
 
-pub(crate) fn joins(f: &Function, region: Block) -> Joins {
+pub(crate) fn joins(f: &Function, region: Block, is: fn(&Type) -> bool) -> Joins {
     let mut joins = Joins::default();
     for at in ops_in(f, region) {
         let data = &f.ops[at];
         let mut edges = |targets: &[Value], sources: &[Value]| {
             for (&target, &source) in targets.iter().zip(sources) {
-                if matches!(f.ty(target), Type::Tile(_)) && target != source {
+                if is(f.ty(target)) && target != source {
                     joins.edges.push(Edge { target, source, at });
                 }
             }
@@ -44,7 +44,7 @@ pub(crate) fn joins(f: &Function, region: Block) -> Joins {
                 let carried = &f.blocks[data.regions[0]].args[1..];
                 edges(carried, data.named("init"));
                 edges(carried, yielded(f, data.regions[0]));
-                joins.same.extend(pairs(f, carried, &data.results));
+                joins.same.extend(pairs(f, carried, &data.results, is));
             }
             Opcode::If => {
                 for &branch in &data.regions {
@@ -56,7 +56,7 @@ pub(crate) fn joins(f: &Function, region: Block) -> Joins {
                 edges(first, data.named("init"));
                 edges(&data.results, yielded(f, data.regions[0]));
                 edges(first, yielded(f, data.regions[1]));
-                joins.same.extend(pairs(f, &f.blocks[data.regions[1]].args, &data.results));
+                joins.same.extend(pairs(f, &f.blocks[data.regions[1]].args, &data.results, is));
             }
             _ => {}
         }
@@ -64,8 +64,16 @@ pub(crate) fn joins(f: &Function, region: Block) -> Joins {
     joins
 }
 
-fn pairs<'a>(f: &'a Function, a: &'a [Value], b: &'a [Value]) -> impl Iterator<Item = (Value, Value)> + 'a {
-    a.iter().copied().zip(b.iter().copied()).filter(|&(x, _)| matches!(f.ty(x), Type::Tile(_)))
+fn pairs(f: &Function, a: &[Value], b: &[Value], is: fn(&Type) -> bool) -> Vec<(Value, Value)> {
+    a.iter().copied().zip(b.iter().copied()).filter(|&(x, _)| is(f.ty(x))).collect()
+}
+
+pub(crate) fn is_tile(ty: &Type) -> bool {
+    matches!(ty, Type::Tile(_))
+}
+
+pub(crate) fn is_tensor(ty: &Type) -> bool {
+    matches!(ty, Type::Tensor(_))
 }
 
 /// The values that a region hands on at its end (without the condition of `condition`).

@@ -31,7 +31,7 @@ pub(crate) struct Web(usize);
 pub(crate) struct Webs {
     of: BTreeMap<Value, Web>,
     members: BTreeMap<Web, BTreeSet<Value>>,
-    /// Before which operation the buffer of a shared web is allocated.
+    /// Before which operation the buffer of a web is allocated: of those with several members or a joined name.
     pub(crate) allocate: BTreeMap<Op, Vec<Web>>,
 }
 
@@ -44,8 +44,10 @@ impl Webs {
         &self.members[&web]
     }
 
-    pub(crate) fn is_shared(&self, value: Value) -> bool {
-        self.members[&self.of[&value]].len() > 1
+    /// Whether the buffer exists before the operation that makes the value.
+    pub(crate) fn is_early(&self, value: Value) -> bool {
+        let web = self.of[&value];
+        self.allocate.values().any(|list| list.contains(&web))
     }
 
     pub(crate) fn share(&self, a: Value, b: Value) -> bool {
@@ -118,7 +120,9 @@ pub(crate) fn build(f: &Function, region: Block, joins: &Joins, spaces: &Spaces)
         }
     }
     for web in webs.members.keys().copied().collect::<Vec<_>>() {
-        if webs.members[&web].len() > 1 {
+        let members = &webs.members[&web];
+        let joined = |&v: &Value| f.def_op(v).is_none_or(|op| !f.ops[op].regions.is_empty());
+        if members.len() > 1 || members.iter().any(joined) {
             let at = first_common(f, region, &webs.members[&web]);
             webs.allocate.entry(at).or_default().push(web);
         }

@@ -1,0 +1,159 @@
+//! Matrix products: operands from Mat to Left and Right, cut along K so that both fit.
+//!
+//! The first part starts the sum (from zero, or from the accumulator's value), the others add to it in ascending k, which
+//! is the order of the whole (semantics rule 8) as long as 16-bit and narrower operands are cut at multiples of 32. All cuts
+//! here are at multiples of 32.
+
+use chip::Space;
+use dtype::{DType, Scalar};
+use ir::builder::attrs;
+use ir::{Op, Opcode, Value};
+
+use crate::Fail;
+use crate::extent::Extent;
+use super::{Held, Kernel};
+use crate::tile::{Place, flat, granule};
+
+/// K is cut at multiples of this.
+const CUT: u64 = 32;
+
+impl Kernel<'_> {
+    pub(super) fn matmul(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (ta, tb) = (data.attrs.bool("a_trans"), data.attrs.bool("b_trans"));
+        let (lhs, rhs, result) = (data.named("lhs")[0], data.named("rhs")[0], data.results[0]);
+        let lhs_mat = self.held(lhs, Place::Mat { transposed: ta })?.tile;
+        let rhs_mat = self.held(rhs, Place::Mat { transposed: tb })?.tile;
+        let dtype = self.tile_type(lhs)?.dtype;
+        let turn = |t: bool, (a, b): (u64, u64)| if t { (b, a) } else { (a, b) };
+        let (m, k) = turn(ta, flat(&self.tile_type(lhs)?));
+        let (_, n) = turn(tb, flat(&self.tile_type(rhs)?));
+        let mut le = self.matrix_extents(lhs)?;
+        let mut re = self.matrix_extents(rhs)?;
+        if ta {
+            le.swap(0, 1);
+        }
+        if tb {
+            re.swap(0, 1);
+        }
+        self.extents.insert(result, vec![le[0], re[1]]);
+        let part = self.k_part(dtype, m, n, k)?;
+        let dest = self.define(result)?;
+        let accumulates = data.opcode == Opcode::TMatmulAcc;
+        let mut last = None;
+        for start in (0..k).step_by(part as usize) {
+            let size = part.min(k - start);
+            // The extent of the contraction is the left operand's.
+            let inner = self.part_extent(le[1], k, start, size);
+            let left = self.operand(dtype, Space::Left, lhs_mat, (0, start), (m, size), [le[0], inner])?;
+            let right = self.operand(dtype, Space::Right, rhs_mat, (start, 0), (size, n), [inner, re[1]])?;
+            let first = start == 0 && !accumulates;
+            last = Some(if first {
+                self.b.dest(Opcode::TMatmul, &[&[left], &[right]], dest.tile, attrs([]))
+            } else {
+                self.b.dest(Opcode::TMatmulAcc, &[&[dest.tile], &[left], &[right]], dest.tile, attrs([]))
+            });
+        }
+        if let Some(last) = last {
+            self.complete(last);
+        }
+        self.cross(result)
+    }
+
+    /// How much of K fits in Left and Right at once.
+    fn k_part(&self, dtype: DType, m: u64, n: u64, k: u64) -> Result<u64, Fail> {
+        let size = dtype.size() as u64;
+        let chip = self.arch.chip();
+        let of = |space: Space, rows: u64| chip.capacity(space).language as u64 / (rows * size);
+        let m_rows = m.next_multiple_of(16);
+        let n_cols = n.next_multiple_of(granule(dtype));
+        let fits = of(Space::Left, m_rows).min(of(Space::Right, n_cols));
+        if k.next_multiple_of(granule(dtype)) <= fits {
+            return Ok(k);
+        }
+        let part = fits / CUT * CUT;
+        if part == 0 {
+            let need = |rows: u64| rows * CUT * size;
+            return Err(self.fail(
+                "matmul-operand",
+                format!(
+                    "a {m}x{k} by {k}x{n} product of {dtype} needs {} bytes of Left and {} bytes of Right for {CUT} of its \
+                     inner extent; they have {} and {}",
+                    need(m_rows),
+                    need(n_cols),
+                    chip.capacity(Space::Left).language,
+                    chip.capacity(Space::Right).language
+                ),
+            ));
+        }
+        Ok(part)
+    }
+
+    /// How much of the valid extent `whole` (of `k`) is in the part from `start`.
+    fn part_extent(&mut self, whole: Extent, k: u64, start: u64, size: u64) -> Extent {
+        match whole {
+            Extent::Static(n) => Extent::Static(n.saturating_sub(start).min(size)),
+            Extent::Dynamic(v) if start == 0 && size == k => Extent::Dynamic(v),
+            Extent::Dynamic(v) => {
+                let (from, zero, most) = (self.index(start as i64), self.index(0), self.index(size as i64));
+                let rest = self.arith(Opcode::ScalarSub, v, from);
+                let rest = self.arith(Opcode::ScalarMax, rest, zero);
+                Extent::Dynamic(self.arith(Opcode::ScalarMin, rest, most))
+            }
+        }
+    }
+
+    /// A window of a Mat tile in Left or Right.
+    fn operand(
+        &mut self,
+        dtype: DType,
+        space: Space,
+        source: Value,
+        (row, col): (u64, u64),
+        shape: (u64, u64),
+        extents: [Extent; 2],
+    ) -> Result<Value, Fail> {
+        let tile = self.make(dtype, shape, space, extents)?;
+        let (row, col) = (self.index(row as i64), self.index(col as i64));
+        let valid = self.valid_group(tile);
+        self.b.dest(Opcode::TExtract, &[&[source], &[row], &[col], &valid], tile, attrs([]));
+        Ok(tile)
+    }
+
+    /// Zeros in an accumulator: the product of zeros.
+    pub(super) fn zero_accumulator(&mut self, value: Value, held: Held) -> Result<Op, Fail> {
+        let ty = self.tile_type(value)?;
+        let (m, n) = flat(&ty);
+        let [rows, cols] = self.matrix_extents(value)?;
+        let dtype = if ty.dtype == DType::I32 { DType::I8 } else { DType::F32 };
+        let k = granule(dtype);
+        let zero = self.literal(Scalar::from_i64(dtype, 0));
+        let inner = Extent::Static(k);
+        let whole = |r: u64, c: u64| [Extent::Static(r), Extent::Static(c)];
+        let mat = self.make(dtype, (m.max(k), n.max(k)), Space::Mat, whole(m.max(k), n.max(k)))?;
+        self.b.dest(Opcode::TExpandS, &[&[zero], &[]], mat, attrs([]));
+        let left = self.operand(dtype, Space::Left, mat, (0, 0), (m, k), [rows, inner])?;
+        let right = self.operand(dtype, Space::Right, mat, (0, 0), (k, n), [inner, cols])?;
+        Ok(self.b.dest(Opcode::TMatmul, &[&[left], &[right]], held.tile, attrs([])))
+    }
+
+    /// Whether an operand's Mat tile may be read beyond its valid region: the contraction is as long as the left operand's
+    /// valid columns, whatever the right operand has.
+    pub(super) fn is_read_beyond(&self, value: Value) -> bool {
+        self.src.users(value).into_iter().any(|user| {
+            let data = &self.src.ops[user];
+            if !matches!(data.opcode, Opcode::TMatmul | Opcode::TMatmulAcc) || data.named("rhs")[0] != value {
+                return false;
+            }
+            let axis = |t: bool, inner: usize| if t { 1 - inner } else { inner };
+            let lhs = self.extents.get(&data.named("lhs")[0]).map(|e| e[axis(data.attrs.bool("a_trans"), 1)]);
+            let Some(ty) = self.src.ty(value).as_tile() else { return false };
+            let k = axis(data.attrs.bool("b_trans"), 0);
+            if ty.valid[k] == ir::Dim::Static(ty.shape[k]) {
+                return false;
+            }
+            let rhs = self.extents.get(&value).map(|e| e[k]);
+            lhs.is_none() || lhs != rhs
+        })
+    }
+}

@@ -1,0 +1,454 @@
+//! Tile operations: value form to destination form.
+
+use std::str::FromStr;
+
+use chip::Space;
+use dtype::RoundMode;
+use ir::builder::attrs;
+use ir::{Dim, Op, Opcode, Type, Value};
+
+use super::Kernel;
+use crate::Fail;
+use crate::extent::Extent;
+use crate::fill;
+use crate::tile::{Place, flat, is_column};
+
+impl Kernel<'_> {
+    pub(super) fn op(&mut self, op: Op) -> Result<(), Fail> {
+        use Opcode as C;
+        let opcode = self.src.ops[op].opcode;
+        match opcode {
+            C::Load => self.load(op),
+            C::Store => self.store(op),
+            C::Read => self.read(op),
+            C::Write => self.write(op),
+            C::TensorDim => self.tensor_dim(op),
+            C::GetBlockIdx | C::GetBlockNum | C::GetSubblockIdx => {
+                let value = self.launch_index(opcode);
+                self.scalars.insert(self.src.ops[op].results[0], value);
+                Ok(())
+            }
+            C::SyncAll => {
+                let list = self.src.ops[op].attrs.clone();
+                self.b.effect(C::SyncAll, &[], list);
+                Ok(())
+            }
+            C::TileCreate => self.tile_create(op),
+            C::TReshape => self.treshape(op),
+            C::SetValidShape => self.set_validshape(op),
+            C::TMov => self.unary_like(op, C::TMov),
+            C::TExtract => self.textract(op),
+            C::TInsert => self.tinsert(op),
+            C::TGetVal => self.tgetval(op),
+            C::TSetVal => self.tsetval(op),
+            C::TCvt => self.tcvt(op),
+            C::TExpandS => self.texpands(op),
+            C::TCi => self.tci(op),
+            C::TMatmul | C::TMatmulAcc => self.matmul(op),
+            C::TRowSum | C::TRowMax | C::TRowMin | C::TColSum | C::TColMax | C::TColMin => self.reduce(op),
+            C::TRowExpand | C::TColExpand => self.expand(op),
+            C::TRowExpandAdd
+            | C::TRowExpandSub
+            | C::TRowExpandMul
+            | C::TRowExpandDiv
+            | C::TRowExpandMax
+            | C::TRowExpandMin
+            | C::TColExpandAdd
+            | C::TColExpandSub
+            | C::TColExpandMul
+            | C::TColExpandDiv
+            | C::TColExpandMax
+            | C::TColExpandMin => self.broadcast(op),
+            C::TTrans => self.ttrans(op),
+            C::TFillPad => self.tfillpad(op),
+            C::TAdd | C::TSub | C::TMul | C::TDiv | C::TMax | C::TMin => self.unary_like(op, opcode),
+            C::TAddS | C::TSubS | C::TMulS | C::TDivS | C::TMaxS | C::TMinS => self.unary_like(op, opcode),
+            C::TExp | C::TLog | C::TSqrt | C::TRsqrt | C::TRecip => self.unary_like(op, opcode),
+            C::TAbs | C::TNeg | C::TRelu => self.unary_like(op, opcode),
+            _ if self.is_scalar(op) => self.copy_scalar(op),
+            _ => Err(self.fail("unsupported-op", format!("`{}` in a kernel scope is not supported", opcode.name()))),
+        }
+    }
+
+    /// Neither operands nor results are tiles, tensors or views.
+    fn is_scalar(&self, op: Op) -> bool {
+        let data = &self.src.ops[op];
+        let plain = |&v: &Value| matches!(self.src.ty(v), Type::Scalar(_) | Type::Array { .. });
+        data.regions.is_empty() && data.operands.iter().chain(&data.results).all(plain)
+    }
+
+    /// Makes the result's buffer for its extents, with zeros where they may be seen.
+    fn result(&mut self, value: Value, extents: Vec<Extent>) -> Result<(), Fail> {
+        self.extents.insert(value, extents);
+        let held = self.define(value)?;
+        if fill::is_needed(self.src, value) {
+            self.zero_fill(held);
+        }
+        Ok(())
+    }
+
+    /// The last step of an operation: report its value where that is whole, move it where it is needed.
+    fn finish(&mut self, value: Value, last: Op) -> Result<(), Fail> {
+        // A column that was computed as a row has other extents than the value.
+        let made = self.b.func.ops[last].output();
+        if made == Some(self.held(value, self.spaces.home(value))?.tile) {
+            self.complete(last);
+        }
+        self.cross(value)
+    }
+
+    /// The smaller of two extents of an axis of size `n`.
+    fn meet(&mut self, a: Extent, b: Extent, n: u64) -> Extent {
+        match (a, b) {
+            (Extent::Static(x), Extent::Static(y)) => Extent::Static(x.min(y)),
+            (x, y) if x == y => x,
+            (Extent::Static(x), y) if x == n => y,
+            (x, Extent::Static(y)) if y == n => x,
+            (x, y) => {
+                let (x, y) = (self.extent_value(x), self.extent_value(y));
+                Extent::Dynamic(self.arith(Opcode::ScalarMin, x, y))
+            }
+        }
+    }
+
+    /// Elementwise: the result is valid where all tile operands are; columns are computed as rows.
+    fn unary_like(&mut self, op: Op, opcode: Opcode) -> Result<(), Fail> {
+        let src = self.src;
+        let data = &src.ops[op];
+        let result = data.results[0];
+        let tiles: Vec<Value> = data.operands.iter().copied().filter(|&v| src.ty(v).as_tile().is_some()).collect();
+        let shape = self.tile_type(result)?.shape;
+        let mut extents = self.extents(tiles[0])?;
+        for &other in &tiles[1..] {
+            let theirs = self.extents(other)?;
+            extents = extents.iter().zip(&theirs).zip(&shape).map(|((&a, &b), &n)| self.meet(a, b, n)).collect();
+        }
+        self.result(result, extents)?;
+        let mut groups = Vec::new();
+        for i in 0..data.segments.len() {
+            let mut group = Vec::new();
+            for &v in data.group(i) {
+                group.push(match src.ty(v) {
+                    Type::Tile(_) => self.flat_view(v, Place::Vec)?,
+                    _ => self.scalars[&v],
+                });
+            }
+            groups.push(group);
+        }
+        let groups: Vec<&[Value]> = groups.iter().map(Vec::as_slice).collect();
+        let dest = self.flat_view(result, Place::Vec)?;
+        let new = self.b.dest(opcode, &groups, dest, data.attrs.clone());
+        self.finish(result, new)
+    }
+
+    /// The profile's chain of native conversions, all with the same mode.
+    fn tcvt(&mut self, op: Op) -> Result<(), Fail> {
+        let src = self.src;
+        let data = &src.ops[op];
+        if self.spaces.folded.contains(&op) {
+            // Its stores do it; they need to know only its extents.
+            let extents = self.extents(data.named("a")[0])?;
+            self.extents.insert(data.results[0], extents);
+            return Ok(());
+        }
+        let (source, result) = (data.named("a")[0], data.results[0]);
+        let (from, to) = (self.tile_type(source)?.dtype, self.tile_type(result)?.dtype);
+        let Some(hops) = dtype::convert::chain(from, to, self.profile) else {
+            let message = format!("no chain of conversions of {} leads from {from} to {to} without loss", self.profile);
+            return Err(self.fail("cast", message));
+        };
+        if data.attrs.word("mode").is_none_or(|m| RoundMode::from_str(m).is_err()) {
+            return Err(self.internal("a conversion without a mode"));
+        }
+        let extents = self.extents(source)?;
+        self.result(result, extents)?;
+        let ty = self.tile_type(result)?;
+        let matrix = self.matrix_extents(result)?;
+        let (shape, matrix) = match is_column(&ty) {
+            true => ((1, ty.rows()), [Extent::Static(1), matrix[0]]),
+            false => (flat(&ty), matrix),
+        };
+        let mut tile = self.flat_view(source, Place::Vec)?;
+        let mut last = None;
+        for (i, &hop) in hops.iter().enumerate() {
+            let dest = if i + 1 == hops.len() {
+                self.flat_view(result, Place::Vec)?
+            } else {
+                self.make(hop, shape, Space::Vec, matrix)?
+            };
+            last = Some(self.b.dest(Opcode::TCvt, &[&[tile]], dest, data.attrs.clone()));
+            tile = dest;
+        }
+        let last = last.ok_or_else(|| self.internal("a conversion of no step"))?;
+        self.finish(result, last)
+    }
+
+    fn tile_create(&mut self, op: Op) -> Result<(), Fail> {
+        let value = self.src.ops[op].results[0];
+        if !self.spaces.is_used(value) {
+            return Ok(());
+        }
+        let extents = self.given_extents(value, &[])?;
+        self.extents.insert(value, extents);
+        let held = self.define(value)?;
+        let last = if self.spaces.home(value) == Place::Acc {
+            self.zero_accumulator(value, held)?
+        } else {
+            self.zero_fill(held)
+        };
+        self.finish(value, last)
+    }
+
+    fn texpands(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let value = data.results[0];
+        let extents = self.given_extents(value, data.named("valid"))?;
+        if self.spaces.home(value) == Place::Acc {
+            self.extents.insert(value, extents);
+            let held = self.define(value)?;
+            let last = self.zero_accumulator(value, held)?;
+            return self.finish(value, last);
+        }
+        self.result(value, extents)?;
+        let scalar = self.scalars[&data.named("s")[0]];
+        let dest = self.flat_view(value, Place::Vec)?;
+        let valid = self.valid_group(dest);
+        let new = self.b.dest(Opcode::TExpandS, &[&[scalar], &valid], dest, attrs([]));
+        self.finish(value, new)
+    }
+
+    fn tci(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let value = data.results[0];
+        let extents = self.given_extents(value, &[])?;
+        self.result(value, extents)?;
+        let start = self.scalars[&data.named("start")[0]];
+        let dest = self.held(value, Place::Vec)?.tile;
+        let new = self.b.dest(Opcode::TCi, &[&[start]], dest, data.attrs.clone());
+        self.finish(value, new)
+    }
+
+    fn tfillpad(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, value) = (data.named("source")[0], data.results[0]);
+        let extents = self.given_extents(value, &[])?;
+        self.result(value, extents)?;
+        let (from, dest) = (self.flat_view(source, Place::Vec)?, self.flat_view(value, Place::Vec)?);
+        let new = self.b.dest(Opcode::TFillPad, &[&[from]], dest, data.attrs.clone());
+        self.finish(value, new)
+    }
+
+    /// Reductions: the kept axis' extent stays, the other is 1.
+    fn reduce(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, value) = (data.named("source")[0], data.results[0]);
+        let rows = matches!(data.opcode, Opcode::TRowSum | Opcode::TRowMax | Opcode::TRowMin);
+        let mut extents = self.extents(source)?;
+        let axis = if rows { extents.len() - 1 } else { 0 };
+        extents[axis] = Extent::Static(1);
+        self.result(value, extents)?;
+        let (from, dest) = (self.held(source, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile);
+        let new = self.b.dest(data.opcode, &[&[from], &[]], dest, attrs([]));
+        self.finish(value, new)
+    }
+
+    /// A vector spread over a matrix.
+    fn expand(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (vector, value) = (data.named("v")[0], data.results[0]);
+        let ty = self.tile_type(value)?;
+        let mut extents = self.extents(vector)?;
+        let axis = if data.opcode == Opcode::TRowExpand { extents.len() - 1 } else { 0 };
+        let Dim::Static(n) = ty.valid[axis] else {
+            return Err(self.fail("valid-region", "a broadcast needs a known extent along the axis it spreads over"));
+        };
+        extents[axis] = Extent::Static(n);
+        self.result(value, extents)?;
+        let (from, dest) = (self.held(vector, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile);
+        let new = self.b.dest(data.opcode, &[&[from]], dest, attrs([]));
+        self.finish(value, new)
+    }
+
+    /// A matrix with a vector. On a column both are columns, and the operation is elementwise.
+    fn broadcast(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (a, v, value) = (data.named("a")[0], data.named("v")[0], data.results[0]);
+        let extents = self.extents(a)?;
+        let column = is_column(&self.tile_type(value)?);
+        if let (true, Some(plain)) = (column, elementwise(data.opcode)) {
+            self.result(value, extents)?;
+            let (x, y) = (self.flat_view(a, Place::Vec)?, self.flat_view(v, Place::Vec)?);
+            let dest = self.flat_view(value, Place::Vec)?;
+            let new = self.b.dest(plain, &[&[x], &[y]], dest, attrs([]));
+            return self.finish(value, new);
+        }
+        self.result(value, extents)?;
+        let (x, y) = (self.held(a, Place::Vec)?.tile, self.held(v, Place::Vec)?.tile);
+        let dest = self.held(value, Place::Vec)?.tile;
+        let new = self.b.dest(data.opcode, &[&[x], &[y]], dest, data.attrs.clone());
+        self.finish(value, new)
+    }
+
+    fn ttrans(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, value) = (data.named("source")[0], data.results[0]);
+        let mut extents = self.extents(source)?;
+        extents.swap(0, 1);
+        self.result(value, extents)?;
+        let (from_column, to_column) = (is_column(&self.tile_type(source)?), is_column(&self.tile_type(value)?));
+        let new = if from_column || to_column {
+            // One row or column: the elements are in order already.
+            let (from, dest) = (self.flat_view(source, Place::Vec)?, self.flat_view(value, Place::Vec)?);
+            self.b.dest(Opcode::TMov, &[&[from]], dest, attrs([]))
+        } else {
+            let (from, dest) = (self.held(source, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile);
+            self.b.dest(Opcode::TTrans, &[&[from], &[]], dest, attrs([]))
+        };
+        self.finish(value, new)
+    }
+
+    /// A reshape names the source's bytes if both share a buffer, and copies them if not.
+    fn treshape(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, value) = (data.named("source")[0], data.results[0]);
+        let (from, to) = (self.tile_type(source)?, self.tile_type(value)?);
+        let theirs = self.extents(source)?;
+        let full = |e: &[Extent], shape: &[u64]| e.iter().zip(shape).all(|(&e, &n)| e == Extent::Static(n));
+        let matrix = self.matrix_extents(source)?;
+        let extents = if full(&theirs, &from.shape) {
+            to.shape.iter().map(|&n| Extent::Static(n)).collect()
+        } else {
+            let wanted = if flat(&from) == flat(&to) {
+                Some(matrix)
+            } else if flat(&from) == (flat(&to).1, flat(&to).0) && (flat(&from).0 == 1 || flat(&from).1 == 1) {
+                Some([matrix[1], matrix[0]])
+            } else {
+                None
+            };
+            match wanted {
+                Some(m) if to.shape.len() == 2 => m.to_vec(),
+                _ => {
+                    let message = format!(
+                        "a reshape of a partly valid tile from {:?} to {:?}; only one row to one column and back is supported",
+                        from.shape, to.shape
+                    );
+                    return Err(self.fail("valid-region", message));
+                }
+            }
+        };
+        self.extents.insert(value, extents);
+        self.same_bytes(source, value)
+    }
+
+    fn set_validshape(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, value) = (data.named("tile")[0], data.results[0]);
+        let ty = self.tile_type(value)?;
+        if ty.shape.len() != 2 {
+            return Err(self.fail("valid-region", "`set_validshape` takes a tile of two axes"));
+        }
+        let given = [data.named("row")[0], data.named("col")[0]];
+        let mut extents = Vec::new();
+        for (dim, v) in ty.valid.iter().zip(given) {
+            extents.push(match dim {
+                Dim::Static(n) => Extent::Static(*n),
+                Dim::Dynamic => Extent::Dynamic(self.scalar_index(v)),
+            });
+        }
+        self.extents.insert(value, extents);
+        self.same_bytes(source, value)
+    }
+
+    /// `value` is `source` under another descriptor.
+    fn same_bytes(&mut self, source: Value, value: Value) -> Result<(), Fail> {
+        let held = self.define(value)?;
+        if self.webs.share(source, value) {
+            // The descriptor was made last, unless the buffer has that shape itself.
+            if let Some(def) = self.b.func.def_op(held.tile) {
+                if self.b.func.ops[def].opcode != Opcode::AllocTile {
+                    self.complete(def);
+                }
+            }
+            return self.cross(value);
+        }
+        let (rows, cols) = match is_column(&self.tile_type(value)?) {
+            true => (1, self.tile_type(value)?.rows()),
+            false => flat(&self.tile_type(value)?),
+        };
+        let dest = self.flat_view(value, Place::Vec)?;
+        let from = self.held(source, Place::Vec)?;
+        let root = self.reshape(from.root, rows, cols);
+        // All of the source's bytes that the result wants, valid or not.
+        let new = self.b.dest(Opcode::TMov, &[&[root]], dest, attrs([]));
+        self.finish(value, new)
+    }
+
+    fn textract(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, value) = (data.named("source")[0], data.results[0]);
+        let extents = self.given_extents(value, data.named("valid"))?;
+        self.result(value, extents)?;
+        let (row, col) = (self.scalar_index(data.named("row")[0]), self.scalar_index(data.named("col")[0]));
+        let (from, dest) = (self.held(source, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile);
+        let valid = self.valid_group(dest);
+        let new = self.b.dest(Opcode::TExtract, &[&[from], &[row], &[col], &valid], dest, attrs([]));
+        self.finish(value, new)
+    }
+
+    fn tinsert(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, target) = (data.named("source")[0], data.dests[0]);
+        let (row, col) = (self.scalar_index(data.named("row")[0]), self.scalar_index(data.named("col")[0]));
+        let (from, dest) = (self.held(source, Place::Vec)?.tile, self.held(target, Place::Vec)?.tile);
+        self.b.dest(Opcode::TInsert, &[&[from], &[row], &[col]], dest, attrs([]));
+        self.changed(target)
+    }
+
+    fn tgetval(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, result) = (data.named("source")[0], data.results[0]);
+        let (row, col) = (self.scalar_index(data.named("row")[0]), self.scalar_index(data.named("col")[0]));
+        let from = self.held(source, Place::Vec)?.tile;
+        let ty = self.src.ty(result).clone();
+        let value = self.b.result(Opcode::TGetVal, &[&[from], &[row], &[col]], ty, attrs([]));
+        if let Some(name) = &self.src.values[result].name {
+            self.b.name(value, name);
+        }
+        self.scalars.insert(result, value);
+        Ok(())
+    }
+
+    fn tsetval(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let target = data.dests[0];
+        let (row, col) = (self.scalar_index(data.named("row")[0]), self.scalar_index(data.named("col")[0]));
+        let value = self.scalars[&data.named("value")[0]];
+        let dest = self.held(target, Place::Vec)?.tile;
+        self.b.dest(Opcode::TSetVal, &[&[row], &[col], &[value]], dest, attrs([]));
+        self.changed(target)
+    }
+
+    /// A tile that was moved to another space when it was made, and now changes.
+    fn changed(&mut self, target: Value) -> Result<(), Fail> {
+        if self.spaces.needs(target).any(|p| p != Place::Vec) {
+            return Err(self.fail(
+                "changed-operand",
+                "a tile that is changed in place cannot be an operand of a matmul; store it to a tensor and load it",
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// The elementwise operation of a row broadcast.
+fn elementwise(opcode: Opcode) -> Option<Opcode> {
+    Some(match opcode {
+        Opcode::TRowExpandAdd => Opcode::TAdd,
+        Opcode::TRowExpandSub => Opcode::TSub,
+        Opcode::TRowExpandMul => Opcode::TMul,
+        Opcode::TRowExpandDiv => Opcode::TDiv,
+        Opcode::TRowExpandMax => Opcode::TMax,
+        Opcode::TRowExpandMin => Opcode::TMin,
+        _ => return None,
+    })
+}
