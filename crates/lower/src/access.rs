@@ -26,8 +26,7 @@ pub(crate) struct Access {
 impl Access {
     fn new(axes: Vec<Option<usize>>, sizes: &[u64], of_tile: &[Option<usize>]) -> Access {
         let natural = axes.iter().copied().eq((0..sizes.len()).map(Some));
-        let (sizes, tile_axis) =
-            axes.iter().map(|a| a.map_or((1, None), |a| (sizes[a], of_tile[a]))).unzip();
+        let (sizes, tile_axis) = axes.iter().map(|a| a.map_or((1, None), |a| (sizes[a], of_tile[a]))).unzip();
         Access { axes, sizes, tile_axis, natural }
     }
 
@@ -75,7 +74,11 @@ pub(crate) fn store(f: &Function, op: Op, ty: &TileType) -> Result<Access, Fail>
         let (tensor, tile) = (big(&sizes), big(&ty.shape));
         let equal = tensor.len() == tile.len() && tensor.iter().zip(&tile).all(|(&a, &b)| sizes[a] == ty.shape[b]);
         if !equal {
-            return Err(unsupported(f, op, &format!("a store of a tile of shape {:?} to a box of {sizes:?}", ty.shape)));
+            return Err(unsupported(
+                f,
+                op,
+                &format!("a store of a tile of shape {:?} to a box of {sizes:?}", ty.shape),
+            ));
         }
         for (&axis, &i) in tensor.iter().zip(&tile) {
             of_tile[axis] = Some(i);

@@ -433,9 +433,8 @@ impl Kernel<'_> {
             self.scalars.insert(data.results[0], value);
             return Ok(());
         }
-        let groups: Vec<Vec<Value>> = (0..data.segments.len())
-            .map(|g| data.group(g).iter().map(|v| self.scalars[v]).collect())
-            .collect();
+        let groups: Vec<Vec<Value>> =
+            (0..data.segments.len()).map(|g| data.group(g).iter().map(|v| self.scalars[v]).collect()).collect();
         let groups: Vec<&[Value]> = groups.iter().map(Vec::as_slice).collect();
         let results: Vec<Type> = data.results.iter().map(|&r| src.ty(r).clone()).collect();
         let attrs = data.attrs.clone();

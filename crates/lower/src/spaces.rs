@@ -51,20 +51,12 @@ impl Spaces {
 pub(crate) fn assign(f: &Function, region: Block, joins: &Joins) -> Result<Spaces, Fail> {
     let ops = ops_in(f, region);
     let groups = Groups::new(joins);
-    let mut s = Spaces {
-        home: BTreeMap::new(),
-        needs: BTreeMap::new(),
-        folded: BTreeSet::new(),
-        cube: false,
-        vector: false,
-    };
+    let mut s =
+        Spaces { home: BTreeMap::new(), needs: BTreeMap::new(), folded: BTreeSet::new(), cube: false, vector: false };
     // What is changed in place must be where a program can write single elements: in Vec.
     let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
-    let accumulated: BTreeSet<Value> = ops
-        .iter()
-        .filter(|&&op| f.ops[op].opcode == Opcode::TMatmulAcc)
-        .map(|&op| f.ops[op].named("acc")[0])
-        .collect();
+    let accumulated: BTreeSet<Value> =
+        ops.iter().filter(|&&op| f.ops[op].opcode == Opcode::TMatmulAcc).map(|&op| f.ops[op].named("acc")[0]).collect();
     for value in tile_values(f, region, &ops) {
         let members = groups.members(value);
         let product = |v: Value| matches!(opcode(f, v), Some(Opcode::TMatmul | Opcode::TMatmulAcc));
@@ -190,8 +182,8 @@ fn is_foldable(f: &Function, s: &Spaces, op: Op) -> bool {
         return false;
     }
     let (source, result) = (data.named("a")[0], data.results[0]);
-    let narrow = f.ty(source).element() == Some(DType::F32)
-        && matches!(f.ty(result).element(), Some(DType::F16 | DType::BF16));
+    let narrow =
+        f.ty(source).element() == Some(DType::F32) && matches!(f.ty(result).element(), Some(DType::F16 | DType::BF16));
     let users = f.users(result);
     narrow
         && s.home(source) == Place::Acc

@@ -16,7 +16,9 @@ use crate::Fail;
 pub(crate) enum Place {
     Vec,
     /// `transposed`: the buffer holds the transposed value.
-    Mat { transposed: bool },
+    Mat {
+        transposed: bool,
+    },
     Acc,
 }
 
@@ -90,7 +92,12 @@ pub(crate) fn check(ty: &TileType, arch: Arch, span: Option<Span>) -> Result<(),
         return Err(Box::new(
             Diagnostic::error(
                 "tile-capacity",
-                format!("a {rows}x{cols} tile of {} needs {} bytes, {} has {limit}", ty.dtype, ty.bytes(), shown(space)),
+                format!(
+                    "a {rows}x{cols} tile of {} needs {} bytes, {} has {limit}",
+                    ty.dtype,
+                    ty.bytes(),
+                    shown(space)
+                ),
             )
             .at(span, "this tile"),
         ));

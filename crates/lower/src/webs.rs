@@ -80,9 +80,10 @@ pub(crate) fn build(f: &Function, region: Block, joins: &Joins, spaces: &Spaces)
     let conflicts = live.edges;
     let free = |webs: &Webs, a: Value, b: Value| {
         webs.share(a, b)
-            || webs.members(webs.of(a)).iter().all(|&x| {
-                webs.members(webs.of(b)).iter().all(|&y| !conflicts.contains(&(x.min(y), x.max(y))))
-            })
+            || webs
+                .members(webs.of(a))
+                .iter()
+                .all(|&x| webs.members(webs.of(b)).iter().all(|&y| !conflicts.contains(&(x.min(y), x.max(y)))))
     };
     for &(a, b) in &joins.same {
         webs.merge(a, b);
@@ -359,7 +360,6 @@ pub(crate) fn representative(webs: &Webs, web: Web) -> Value {
 
 /// Whether all members have one matrix shape.
 pub(crate) fn one_shape(f: &Function, webs: &Webs, web: Web) -> bool {
-    let shapes: BTreeSet<(u64, u64)> =
-        webs.members(web).iter().filter_map(|&v| f.ty(v).as_tile().map(flat)).collect();
+    let shapes: BTreeSet<(u64, u64)> = webs.members(web).iter().filter_map(|&v| f.ty(v).as_tile().map(flat)).collect();
     shapes.len() == 1
 }

@@ -37,9 +37,55 @@ fn hello_becomes_a_vector_kernel_with_one_submission() {
     assert_eq!(
         ops(&p, "add_scalar"),
         [
-            "make_tensor_view", "make_tensor_view", "partition_view", "alloc_tile", "tload", "alloc_tile", "tadds",
-            "partition_view", "tstore", "partition_view", "alloc_tile", "tload", "alloc_tile", "tadd", "partition_view",
-            "tstore", "return",
+            "make_tensor_view",
+            "make_tensor_view",
+            "partition_view",
+            "alloc_tile",
+            "tload",
+            "alloc_tile",
+            "tadds",
+            "partition_view",
+            "tstore",
+            "partition_view",
+            "alloc_tile",
+            "tload",
+            "alloc_tile",
+            "tadd",
+            "partition_view",
+            "tstore",
+            "return",
         ]
     );
+}
+
+#[test]
+fn a_partly_valid_tile_stays_so_through_reductions_and_broadcasts() {
+    let p = lowered("softmax.tw", Arch::A5);
+    let names = ops(&p, "softmax_rows");
+    let position = |name: &str| names.iter().position(|&n| n == name).unwrap_or_else(|| panic!("no {name}"));
+    assert!(position("trowmax") < position("trowexpandsub"));
+    // The reciprocal of the column runs on rows: its operand and its destination are reshaped.
+    assert_eq!(names.iter().filter(|&&n| n == "treshape").count(), 2);
+    let f = &p.functions[p.function("softmax_rows").expect("the kernel")];
+    for op in f.walk() {
+        let Some(tile) = f.ops[op].dest().and_then(|d| f.ty(d).as_tile().cloned()) else { continue };
+        assert_eq!(tile.valid.iter().filter(|d| **d == ir::Dim::Dynamic).count(), 1, "{}", f.ops[op].opcode.name());
+    }
+}
+
+#[test]
+fn an_accumulator_is_one_buffer_through_loop_and_branch() {
+    for arch in Arch::ALL {
+        let p = lowered("gemm.tw", arch);
+        let f = &p.functions[p.function("gemm_tile").expect("the kernel")];
+        let sums: Vec<_> = f
+            .walk()
+            .into_iter()
+            .filter(|&op| f.ops[op].opcode.name().starts_with("tmatmul"))
+            .map(|op| f.ops[op].dests[0])
+            .collect();
+        assert_eq!(sums.len(), 3);
+        assert!(sums.iter().all(|&s| s == sums[0]));
+        assert!(!ops(&p, "gemm_tile").contains(&"tmov"));
+    }
 }

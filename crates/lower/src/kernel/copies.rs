@@ -7,9 +7,9 @@ use chip::Space;
 use ir::builder::attrs;
 use ir::{Opcode, Type, Value};
 
+use super::{Held, Kernel};
 use crate::Fail;
 use crate::extent::Extent;
-use super::{Held, Kernel};
 use crate::tile::{Place, flat, is_column};
 use crate::webs::Web;
 

@@ -68,12 +68,8 @@ impl Kernel<'_> {
                 strides.push(self.extent_value(stride));
             }
             let ty = TensorType { dtype: param.ty.dtype, shape: dims.0, strides: dims.1 };
-            let view = self.b.result(
-                Opcode::MakeTensorView,
-                &[&[param.ptr], &shape, &strides],
-                Type::View(ty),
-                attrs([]),
-            );
+            let view =
+                self.b.result(Opcode::MakeTensorView, &[&[param.ptr], &shape, &strides], Type::View(ty), attrs([]));
             if let Some(name) = &self.src.values[tensor].name {
                 self.b.name(view, &format!("{name}_view"));
             }
@@ -87,10 +83,8 @@ impl Kernel<'_> {
         let src = self.src;
         let data = &src.ops[op];
         let tensor = self.tensor(data.named("tensor")[0])?.0;
-        let view = *self
-            .views
-            .get(&(tensor, access.axes.clone()))
-            .ok_or_else(|| self.internal("a view that was not made"))?;
+        let view =
+            *self.views.get(&(tensor, access.axes.clone())).ok_or_else(|| self.internal("a view that was not made"))?;
         let given = data.named("offsets");
         let (mut offsets, mut sizes, mut shape) = (Vec::new(), Vec::new(), Vec::new());
         for (i, axis) in access.axes.iter().enumerate() {

@@ -9,9 +9,9 @@ use dtype::{DType, Scalar};
 use ir::builder::attrs;
 use ir::{Op, Opcode, Value};
 
+use super::{Held, Kernel};
 use crate::Fail;
 use crate::extent::Extent;
-use super::{Held, Kernel};
 use crate::tile::{Place, flat, granule};
 
 /// K is cut at multiples of this.
