@@ -17,6 +17,7 @@ pub mod info;
 pub mod ops;
 pub mod text;
 mod types;
+pub mod verify;
 
 pub use attr::{Attr, Attrs};
 pub use builder::Builder;

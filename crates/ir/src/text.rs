@@ -31,7 +31,7 @@ mod cursor;
 mod parse;
 mod print;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod types;
 
 pub use cursor::{Cursor, Places, Result, SyntaxError};

@@ -13,7 +13,7 @@ use crate::ops::{Opcode, TABLE};
 use crate::types::{Dim, Layout, Pad, TensorType, TileType, Type};
 
 /// SplitMix64.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -24,7 +24,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n as u64) as usize
     }
 
@@ -38,13 +38,13 @@ impl Random {
 }
 
 /// Programs that mean nothing but have everything text can hold.
-struct Generator {
+pub(crate) struct Generator {
     r: Random,
     level: Level,
 }
 
 impl Generator {
-    fn program(seed: u64) -> Program {
+    pub(crate) fn program(seed: u64) -> Program {
         let mut r = Random(seed);
         let level = r.pick(&[Level::Tensor, Level::Tile]);
         let arch = r.pick(&chip::Arch::ALL);

@@ -1,0 +1,80 @@
+//! Rules about the whole program: entry, names, parameters.
+
+use diag::Diagnostic;
+
+use super::Fault;
+use crate::entity::FuncId;
+use crate::function::{Function, FunctionKind, Level, Program};
+use crate::types::Type;
+
+pub(super) fn check(program: &Program) -> Vec<Diagnostic> {
+    let mut errors = Vec::new();
+    let mut fail = |function: Option<&Function>, code, message: String| {
+        let first = function.and_then(|f| f.blocks[f.body].ops.first().map(|&op| &f.ops[op]));
+        errors.push(Diagnostic::error(code, message).at(first.and_then(|op| op.span), "in this function"));
+    };
+    match program.functions.get(program.entry) {
+        None => fail(None, "entry", "the program has no entry function".into()),
+        Some(f) if f.kind != FunctionKind::Orchestration => {
+            fail(Some(f), "entry", format!("the entry @{} is not an orchestration function", f.name));
+        }
+        Some(_) => {}
+    }
+    for (id, f) in program.functions.iter() {
+        if id != program.entry && (program.level == Level::Tensor || f.kind == FunctionKind::Orchestration) {
+            let only = match program.level {
+                Level::Tensor => "its only function",
+                Level::Tile => "its only orchestration function",
+            };
+            fail(Some(f), "entry", format!("@{} stands beside the entry, which is {only}", f.name));
+        }
+        if program.function(&f.name) != Some(id) {
+            fail(Some(f), "function-name", format!("there are two functions @{}", f.name));
+        }
+        if let Err(fault) = params(f) {
+            fail(Some(f), fault.code, fault.message);
+        }
+    }
+    errors
+}
+
+fn params(f: &Function) -> super::Check {
+    let values = f.param_values();
+    super::ensure!(
+        values.len() == f.params.len(),
+        "function-params",
+        "@{} has {} parameters and {} descriptions of them",
+        f.name,
+        values.len(),
+        f.params.len()
+    );
+    let mut scalars = false;
+    for (param, &value) in f.params.iter().zip(values) {
+        let ty = f.ty(value);
+        let fits = match f.kind {
+            FunctionKind::Orchestration => matches!(ty, Type::Tensor(_) | Type::Scalar(_) | Type::Array { .. }),
+            _ => matches!(ty, Type::Ptr(_) | Type::Scalar(_)),
+        };
+        super::ensure!(fits, "function-params", "parameter `{}` of @{} cannot be {ty}", param.name, f.name);
+        let pointer = matches!(ty, Type::Ptr(_));
+        super::ensure!(
+            !(pointer && scalars),
+            "function-params",
+            "pointer `{}` of @{} comes after a scalar; pointers come first",
+            param.name,
+            f.name
+        );
+        scalars |= f.kind != FunctionKind::Orchestration && !pointer;
+    }
+    Ok(())
+}
+
+/// A kernel by its name.
+pub(super) fn kernel<'a>(program: &'a Program, name: &str) -> Result<(FuncId, &'a Function), Fault> {
+    let found = program.function(name).map(|id| (id, &program.functions[id]));
+    match found {
+        Some((id, f)) if f.kind != FunctionKind::Orchestration => Ok((id, f)),
+        Some(_) => Err(Fault { code: "submit", message: format!("@{name} is not a kernel") }),
+        None => Err(Fault { code: "submit", message: format!("there is no function @{name}") }),
+    }
+}

@@ -1,0 +1,430 @@
+//! Types of operands and results of any operation: control flow, scalars, and what [`crate::infer`] knows. Operations
+//! with rules of their own go on to [`super::tensor`], [`super::kernel`] and [`super::buffers`].
+
+use dtype::DType;
+
+use super::{Check, Cx, Fault, buffers, ensure, fifo, kernel, tensor};
+use crate::attr::Attr;
+use crate::entity::Value;
+use crate::function::{FunctionKind, OpData};
+use crate::infer::{self, TypeError};
+use crate::ops::Opcode as C;
+use crate::types::{Dim, Type};
+
+/// Checks an operation whose structure is sound.
+pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
+    match op.opcode {
+        C::For => for_loop(cx, op),
+        C::If => branch(cx, op),
+        C::While => while_loop(cx, op),
+        // Compared where the regions are.
+        C::Yield | C::Condition => Ok(()),
+        C::Return => returns(cx, op),
+        C::Scope => scope(cx, op),
+        C::Const => literal(cx, op),
+        C::ScalarShl | C::ScalarShr => {
+            no_floats(cx, op)?;
+            inferred(cx, op)
+        }
+        C::ScalarAnd | C::ScalarOr | C::ScalarXor | C::ScalarNot => {
+            no_floats(cx, op)?;
+            inferred(cx, op)
+        }
+        C::ScalarCast => result_is(cx, op, |ty| matches!(ty, Type::Scalar(_)), "a scalar"),
+        C::ArrayCreate => result_is(cx, op, |ty| matches!(ty, Type::Array { .. }), "an array"),
+        C::ArrayGet | C::ArraySet => array(cx, op),
+        C::TaskInvalid | C::TaskDummy => exactly(cx, op, &Type::TaskId),
+        C::GetBlockIdx | C::GetBlockNum | C::GetSubblockIdx => {
+            let ty = if cx.in_kernel() { Type::Scalar(DType::I64) } else { Type::INDEX };
+            exactly(cx, op, &ty)
+        }
+        C::TensorCreate
+        | C::TensorSlice
+        | C::TensorReshape
+        | C::TensorTranspose
+        | C::TensorDim
+        | C::TensorStride
+        | C::Read
+        | C::Write
+        | C::Load
+        | C::Store
+        | C::TileCreate
+        | C::SetValidShape
+        | C::Submit => tensor::check(cx, op),
+        C::MakeTensorView
+        | C::PartitionView
+        | C::AddPtr
+        | C::LoadScalar
+        | C::StoreScalar
+        | C::TLoad
+        | C::TStore
+        | C::AllocTile
+        | C::Subview => kernel::check(cx, op),
+        C::AicInitializePipe
+        | C::AivInitializePipe
+        | C::ReserveBuffer
+        | C::ImportReservedBuffer
+        | C::TPushToAiv
+        | C::TPopFromAic
+        | C::TFreeFromAic
+        | C::TPushToAic
+        | C::TPopFromAiv
+        | C::TFreeFromAiv => fifo::check(cx, op),
+        C::SyncAll => Ok(()),
+        C::TCvt
+        | C::TFillPad
+        | C::TExpandS
+        | C::TCi
+        | C::TReshape
+        | C::TExtract
+        | C::TInsert
+        | C::TSetVal
+        | C::TRowExpand
+        | C::TColExpand => {
+            tile(cx, op)?;
+            buffers::operation(cx, op)
+        }
+        _ => {
+            inferred(cx, op)?;
+            buffers::operation(cx, op)
+        }
+    }
+}
+
+/// The result or destination is what follows from the operands.
+fn inferred(cx: &Cx<'_>, op: &OpData) -> Check {
+    let types: Vec<Vec<&Type>> =
+        (0..op.segments.len()).map(|i| op.group(i).iter().map(|&v| cx.ty(v)).collect()).collect();
+    let ty = match infer::result(op.opcode, &types, &op.attrs) {
+        Ok(ty) => ty,
+        Err(e @ TypeError::NotInferred { .. }) => return Err(Fault { code: "result-type", message: e.to_string() }),
+        Err(e) => return Err(Fault { code: "operand-types", message: e.to_string() }),
+    };
+    match (op.result(), op.dest(), &ty) {
+        (Some(_), _, _) => exactly(cx, op, &ty),
+        (None, Some(dest), Type::Tile(t)) => {
+            let found = cx.tile(dest)?;
+            // A move between spaces is between paddings too; only what is valid moves.
+            let source_space = op.operands.first().and_then(|&v| cx.ty(v).as_tile()).and_then(|t| t.space);
+            let across = op.opcode == C::TMov && source_space != found.space;
+            ensure!(
+                found.dtype == t.dtype && (across || found.shape == t.shape),
+                "dest-type",
+                "the destination of {} is {found}; the operands give {} of {:?}",
+                op.opcode.name(),
+                t.dtype,
+                t.shape
+            );
+            valid_region(op, &t.valid, &found.valid)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Valid extents of a destination against those that follow; only what is static can differ.
+fn valid_region(op: &OpData, follows: &[Dim], found: &[Dim]) -> Check {
+    for (axis, (a, b)) in follows.iter().zip(found).enumerate() {
+        if let (Dim::Static(a), Dim::Static(b)) = (a, b) {
+            ensure!(
+                a == b,
+                "valid-region",
+                "the destination of {} has {b} valid elements along axis {axis}; the operands give {a}",
+                op.opcode.name()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// The one result has exactly this type.
+pub(super) fn exactly(cx: &Cx<'_>, op: &OpData, ty: &Type) -> Check {
+    match op.result() {
+        Some(result) => {
+            let found = cx.ty(result);
+            ensure!(found == ty, "result-type", "the result of {} is {ty}, not {found}", op.opcode.name());
+            Ok(())
+        }
+        None => Ok(()),
+    }
+}
+
+pub(super) fn result_is(cx: &Cx<'_>, op: &OpData, fits: impl Fn(&Type) -> bool, wanted: &str) -> Check {
+    for &result in &op.results {
+        let ty = cx.ty(result);
+        ensure!(fits(ty), "result-type", "the result of {} must be {wanted}, not {ty}", op.opcode.name());
+    }
+    Ok(())
+}
+
+/// There is one operand for each dynamic extent. In destination form the extents may have been given before.
+pub(super) fn valid_operands(op: &OpData, given: usize, extents: &[Dim], optional: bool) -> Check {
+    let dynamic = extents.iter().filter(|d| **d == Dim::Dynamic).count();
+    ensure!(
+        given == dynamic || (optional && given == 0),
+        "valid-operands",
+        "{} has {dynamic} dynamic extents and {given} operands for them",
+        op.opcode.name()
+    );
+    Ok(())
+}
+
+fn no_floats(cx: &Cx<'_>, op: &OpData) -> Check {
+    for &value in &op.operands {
+        let ty = cx.ty(value);
+        let fits = ty.as_scalar().is_some_and(|d| {
+            let shift = matches!(op.opcode, C::ScalarShl | C::ScalarShr);
+            d.is_int() || (d == DType::Bool && !shift)
+        });
+        ensure!(fits, "operand-types", "{} is not defined on {ty}", op.opcode.name());
+    }
+    Ok(())
+}
+
+fn literal(cx: &Cx<'_>, op: &OpData) -> Check {
+    result_is(cx, op, |ty| matches!(ty, Type::Scalar(_)), "a scalar")?;
+    let (Some(value), Some(dtype)) = (op.attrs.get("value"), op.result().and_then(|r| cx.ty(r).as_scalar())) else {
+        return Ok(());
+    };
+    let fits = match value {
+        Attr::Bool(_) => dtype == DType::Bool,
+        Attr::Float(_) => dtype.is_float(),
+        // As signed or as unsigned bits of that width.
+        Attr::Int(v) if dtype.is_int() => {
+            let bits = dtype.bits();
+            bits == 64 || (-(1i64 << (bits - 1)) <= *v && *v < 1i64 << bits)
+        }
+        _ => false,
+    };
+    ensure!(fits, "const-value", "{value:?} is not a literal of type {dtype}");
+    Ok(())
+}
+
+fn array(cx: &Cx<'_>, op: &OpData) -> Check {
+    let Type::Array { element, .. } = cx.ty(op.operands[0]) else { return Ok(()) };
+    if op.opcode == C::ArrayGet {
+        return exactly(cx, op, element);
+    }
+    let value = cx.ty(op.operands[2]);
+    ensure!(value == &**element, "operand-types", "an array of {element} cannot hold {value}");
+    Ok(())
+}
+
+/// What can become what along a back edge or out of a branch: the same type; outside kernels, also extents that are
+/// known can become ones that are not.
+fn flows(cx: &Cx<'_>, from: &Type, to: &Type) -> bool {
+    let dims = |a: &[Dim], b: &[Dim]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || *b == Dim::Dynamic);
+    match (from, to) {
+        _ if from == to => true,
+        _ if cx.in_kernel() => false,
+        (Type::Tensor(a), Type::Tensor(b)) => {
+            a.dtype == b.dtype && dims(&a.shape, &b.shape) && dims(&a.strides, &b.strides)
+        }
+        (Type::Tile(a), Type::Tile(b)) => {
+            a.dtype == b.dtype && a.shape == b.shape && dims(&a.valid, &b.valid) && a.pad == b.pad
+        }
+        _ => false,
+    }
+}
+
+fn carried(cx: &Cx<'_>, what: &str, from: &[Value], to: &[Value]) -> Check {
+    ensure!(from.len() == to.len(), "carried-types", "{what}: {} values for {}", from.len(), to.len());
+    for (i, (&a, &b)) in from.iter().zip(to).enumerate() {
+        let (a, b) = (cx.ty(a), cx.ty(b));
+        ensure!(flows(cx, a, b), "carried-types", "{what}: value {i} is {a} and becomes {b}");
+    }
+    Ok(())
+}
+
+/// The values that a region's terminator passes on; none if it has no such terminator (an error of its own).
+fn passed<'a>(cx: &Cx<'a>, op: &OpData, region: usize, terminator: C) -> Option<&'a [Value]> {
+    let block = &cx.function.blocks[op.regions[region]];
+    let last = &cx.function.ops[*block.ops.last()?];
+    (last.opcode == terminator
+        && last.segments.len() == last.opcode.info().operands.len()
+        && last.segments.iter().map(|&n| n as usize).sum::<usize>() == last.operands.len())
+    .then(|| last.named("values"))
+}
+
+fn args<'a>(cx: &Cx<'a>, op: &OpData, region: usize) -> &'a [Value] {
+    &cx.function.blocks[op.regions[region]].args
+}
+
+fn for_loop(cx: &Cx<'_>, op: &OpData) -> Check {
+    let bound = cx.ty(op.operands[0]);
+    let word = |ty: &Type| matches!(ty.as_scalar(), Some(DType::Index | DType::I64));
+    for &other in &op.operands[1..3] {
+        let other = cx.ty(other);
+        ensure!(
+            other == bound || (word(other) && word(bound)),
+            "loop-bounds",
+            "the bounds of a loop are {bound} and {other}; they have one type"
+        );
+    }
+    let args = args(cx, op, 0);
+    ensure!(
+        args.first().is_some_and(|&v| cx.ty(v) == bound),
+        "region-args",
+        "the first argument of a loop's body is its variable, of type {bound}"
+    );
+    let init = op.named("init");
+    carried(cx, "into the loop", init, &args[1..])?;
+    if let Some(next) = passed(cx, op, 0, C::Yield) {
+        carried(cx, "to the next iteration", next, &args[1..])?;
+    }
+    carried(cx, "out of the loop", &args[1..], &op.results)
+}
+
+fn branch(cx: &Cx<'_>, op: &OpData) -> Check {
+    for (region, which) in [(0, "the first branch"), (1, "the second branch")] {
+        ensure!(args(cx, op, region).is_empty(), "region-args", "a branch of `if` has no arguments");
+        if let Some(values) = passed(cx, op, region, C::Yield) {
+            carried(cx, &format!("out of {which}"), values, &op.results)?;
+        }
+    }
+    Ok(())
+}
+
+fn while_loop(cx: &Cx<'_>, op: &OpData) -> Check {
+    let (before, body) = (args(cx, op, 0), args(cx, op, 1));
+    carried(cx, "into the loop", op.named("init"), before)?;
+    if let Some(values) = passed(cx, op, 0, C::Condition) {
+        carried(cx, "from the condition into the body", values, body)?;
+        carried(cx, "out of the loop", values, &op.results)?;
+    }
+    match passed(cx, op, 1, C::Yield) {
+        Some(values) => carried(cx, "to the next iteration", values, before),
+        None => Ok(()),
+    }
+}
+
+fn scope(cx: &Cx<'_>, op: &OpData) -> Check {
+    exactly(cx, op, &Type::TaskId)?;
+    let args = args(cx, op, 0);
+    let blocks = !op.named("blocks").is_empty();
+    let fits = if blocks { args.len() == 1 && *cx.ty(args[0]) == Type::INDEX } else { args.is_empty() };
+    ensure!(
+        fits,
+        "region-args",
+        "a scope has the block index (index) as its argument if it has `blocks`, and else no argument"
+    );
+    if let Some(values) = passed(cx, op, 0, C::Yield) {
+        ensure!(values.is_empty(), "carried-types", "a scope yields no values");
+    }
+    Ok(())
+}
+
+fn returns(cx: &Cx<'_>, op: &OpData) -> Check {
+    for &value in &op.operands {
+        let ty = cx.ty(value);
+        ensure!(
+            cx.function.kind == FunctionKind::Orchestration && matches!(ty, Type::Tensor(_)),
+            "return-values",
+            "only the entry returns values, and they are tensors; this is {ty} in @{}",
+            cx.function.name
+        );
+    }
+    Ok(())
+}
+
+/// Tile operations whose result does not follow from the operands alone.
+fn tile(cx: &Cx<'_>, op: &OpData) -> Check {
+    let name = op.opcode.name();
+    result_is(cx, op, |ty| matches!(ty, Type::Tile(_)), "a tile")?;
+    let out = cx.output(op)?;
+    let wrong = if op.dests.is_empty() { "result-type" } else { "dest-type" };
+    let mismatch = |message: String| Err(Fault { code: wrong, message });
+    match op.opcode {
+        C::TCvt => {
+            let a = cx.tile(op.operands[0])?;
+            ensure!(a.dtype != out.dtype, "same-type", "a conversion from {} to itself does nothing", a.dtype);
+            if a.shape != out.shape {
+                return mismatch(format!("{name} keeps the shape {:?}; it makes {:?}", a.shape, out.shape));
+            }
+            if op.dests.is_empty() && a.valid != out.valid {
+                return mismatch(format!("{name} keeps the valid region; {a} becomes {out}"));
+            }
+            valid_region(op, &a.valid, &out.valid)
+        }
+        C::TFillPad => {
+            let a = cx.tile(op.operands[0])?;
+            let larger = a.shape.len() == out.shape.len() && a.shape.iter().zip(&out.shape).all(|(a, b)| a <= b);
+            if a.dtype != out.dtype || !larger || !out.is_fully_valid() {
+                return mismatch(format!(
+                    "{name} makes a fully valid tile of {} and at least {:?}, not {out}",
+                    a.dtype, a.shape
+                ));
+            }
+            Ok(())
+        }
+        C::TExpandS => {
+            let s = cx.ty(op.operands[0]);
+            ensure!(s.as_scalar() == Some(out.dtype), "operand-types", "{name} fills {} elements with {s}", out.dtype);
+            valid_operands(op, op.named("valid").len(), &out.valid, !op.dests.is_empty())
+        }
+        C::TCi => {
+            let s = cx.ty(op.operands[0]);
+            ensure!(s.as_scalar() == Some(out.dtype), "operand-types", "{name} fills {} elements from {s}", out.dtype);
+            ensure!(out.dtype.is_int(), "operand-types", "{name} makes integers, not {}", out.dtype);
+            if out.rows() != 1 {
+                return mismatch(format!("{name} makes one row, not {:?}", out.shape));
+            }
+            Ok(())
+        }
+        C::TRowExpand | C::TColExpand => {
+            let v = cx.tile(op.operands[0])?;
+            let mut expected = out.shape.clone();
+            let axis = if op.opcode == C::TRowExpand { expected.len() - 1 } else { 0 };
+            expected[axis] = 1;
+            let rank = op.opcode == C::TRowExpand || out.shape.len() == 2;
+            if v.dtype != out.dtype || v.shape != expected || !rank {
+                return mismatch(format!("{name} makes {out} of a vector of {} and {expected:?}, not {v}", out.dtype));
+            }
+            Ok(())
+        }
+        C::TReshape => {
+            let a = cx.tile(op.operands[0])?;
+            if a.dtype != out.dtype {
+                return mismatch(format!("{name} keeps the element type {}; it makes {}", a.dtype, out.dtype));
+            }
+            ensure!(
+                a.bytes() == out.bytes(),
+                "element-count",
+                "{name} makes {:?} of {:?}: the number of elements differs",
+                out.shape,
+                a.shape
+            );
+            Ok(())
+        }
+        C::TExtract | C::TInsert => {
+            let source = cx.tile(op.operands[0])?;
+            if source.dtype != out.dtype {
+                return mismatch(format!("{name} keeps the element type {}; the destination is {out}", source.dtype));
+            }
+            ensure!(
+                source.shape.len() == 2 && out.shape.len() == 2,
+                "operand-types",
+                "{name} needs tiles of rank 2, not {:?} and {:?}",
+                source.shape,
+                out.shape
+            );
+            if op.opcode == C::TExtract {
+                valid_operands(op, op.named("valid").len(), &out.valid, !op.dests.is_empty())?;
+                return kernel::window(cx, op, &op.operands[1..3], &out.shape, source);
+            }
+            // The valid region is what goes in.
+            let extents: Vec<u64> = source.valid.iter().map(|d| d.known().unwrap_or(0)).collect();
+            kernel::window(cx, op, &op.operands[1..3], &extents, out)
+        }
+        C::TSetVal => {
+            let value = cx.ty(op.named("value")[0]);
+            ensure!(
+                value.as_scalar() == Some(out.dtype),
+                "operand-types",
+                "{name} writes {value} into a tile of {}",
+                out.dtype
+            );
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
