@@ -156,7 +156,7 @@ fn last_use(func: &Function, op: Op, dest: Value) -> Option<Op> {
 pub(super) fn pipes(
     func: &Function,
     arch: Arch,
-    crossings: &mut Vec<Crossing>,
+    crossings: &mut [Crossing],
     slices: &[Slice; 2],
     slot_num: Option<u64>,
 ) -> Result<Pipes, Vec<Diagnostic>> {
@@ -187,7 +187,7 @@ pub(super) fn pipes(
 }
 
 /// Program order; a value before the tokens that follow the same operation.
-fn sort(func: &Function, crossings: &mut Vec<Crossing>) {
+fn sort(func: &Function, crossings: &mut [Crossing]) {
     let order = func.walk();
     let key = |c: &Crossing| (order.iter().position(|&o| o == c.op), matches!(c.what, What::Token), c.to);
     crossings.sort_by_cached_key(key);

@@ -176,16 +176,19 @@ impl Slicer<'_> {
                 let data = &func.ops[parent];
                 match data.opcode {
                     Opcode::For if i > 0 => self.carry(parent, i - 1),
-                    Opcode::While if block == data.regions[0] => {
-                        if self.slice.head.insert((parent, i)) {
-                            self.need(data.named("init")[i]);
-                            self.passed(data.regions[1], i);
-                        }
-                    }
+                    Opcode::While if block == data.regions[0] => self.hand_to_head(parent, i),
                     Opcode::While => self.carry(parent, i),
                     _ => {}
                 }
             }
+        }
+    }
+
+    fn hand_to_head(&mut self, op: Op, i: usize) {
+        if self.slice.head.insert((op, i)) {
+            let data = &self.func.ops[op];
+            self.need(data.named("init")[i]);
+            self.passed(data.regions[1], i);
         }
     }
 
