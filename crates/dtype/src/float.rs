@@ -12,9 +12,12 @@ pub const F16_NAN: u16 = 0x7e00;
 pub const BF16_NAN: u16 = 0x7fc0;
 
 /// `x`, or the canonical NaN.
+///
+/// Decided on the bits: the compiler may take `if x.is_nan() { NAN } else { x }` for `x`, since to it all NaNs are one.
 #[inline(always)]
 pub fn canonical(x: f32) -> f32 {
-    if x.is_nan() { f32::from_bits(F32_NAN) } else { x }
+    let bits = x.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { F32_NAN } else { bits })
 }
 
 /// Widens f16 exactly. NaNs stay NaNs and keep their payload.
@@ -53,7 +56,7 @@ pub fn bf16_to_f32(h: u16) -> f32 {
 pub fn f32_to_bf16(x: f32) -> u16 {
     let bits = x.to_bits();
     let rounded = bits.wrapping_add(0x7fff).wrapping_add((bits >> 16) & 1) >> 16;
-    if x.is_nan() { BF16_NAN } else { rounded as u16 }
+    if bits & 0x7fff_ffff > 0x7f80_0000 { BF16_NAN } else { rounded as u16 }
 }
 
 /// Narrows to f32 with the lowest bit sticky (round to odd): a second rounding to a format of at most 22 significant
@@ -89,7 +92,7 @@ pub fn maximum(a: f32, b: f32) -> f32 {
     // Equal operands differ at most in the sign of zero.
     let equal = f32::from_bits(a.to_bits() & b.to_bits());
     let ordered = if a == b { equal } else { larger };
-    if a.is_nan() | b.is_nan() { f32::from_bits(F32_NAN) } else { ordered }
+    f32::from_bits(if a.is_nan() | b.is_nan() { F32_NAN } else { ordered.to_bits() })
 }
 
 /// The smaller operand; NaN if either is NaN, and −0 < +0.
@@ -98,5 +101,5 @@ pub fn minimum(a: f32, b: f32) -> f32 {
     let smaller = if a < b { a } else { b };
     let equal = f32::from_bits(a.to_bits() | b.to_bits());
     let ordered = if a == b { equal } else { smaller };
-    if a.is_nan() | b.is_nan() { f32::from_bits(F32_NAN) } else { ordered }
+    f32::from_bits(if a.is_nan() | b.is_nan() { F32_NAN } else { ordered.to_bits() })
 }

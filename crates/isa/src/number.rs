@@ -19,6 +19,8 @@ pub(crate) trait Number: Copy + 'static {
     fn std_min(self, o: Self) -> Self;
     fn neg(self) -> Self;
     fn abs(self) -> Self;
+    /// The element, or the canonical NaN.
+    fn canonical(self) -> Self;
 }
 
 macro_rules! integer {
@@ -47,6 +49,8 @@ macro_rules! integer {
             #[inline(always)]
             #[allow(unused_comparisons)]
             fn abs(self) -> Self { if self < 0 { self.wrapping_neg() } else { self } }
+            #[inline(always)]
+            fn canonical(self) -> Self { self }
         }
     )*};
 }
@@ -95,6 +99,10 @@ impl Number for f32 {
     #[inline(always)]
     fn abs(self) -> Self {
         float::canonical(self.abs())
+    }
+    #[inline(always)]
+    fn canonical(self) -> Self {
+        float::canonical(self)
     }
 }
 
@@ -210,6 +218,10 @@ macro_rules! half {
             #[inline(always)]
             fn abs(self) -> Self {
                 Self::narrow(self.widen().abs())
+            }
+            #[inline(always)]
+            fn canonical(self) -> Self {
+                Self::narrow(self.widen())
             }
         }
     };

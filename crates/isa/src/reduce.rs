@@ -120,6 +120,14 @@ pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
         (Reduce::Max, true) => run!(T, StdMax),
         (Reduce::Min, true) => run!(T, StdMin),
     }, _ => return Err(Fault::dtype("a column reduction", &[src.dtype], TYPES)));
+    if rows == 1 {
+        // A lone NaN went through no operation.
+        with_number!(src.dtype, T => for e in running.chunks_exact_mut(size) {
+            let p = e.as_mut_ptr().cast::<T>();
+            // SAFETY: `e` holds one element.
+            unsafe { p.write_unaligned(p.read_unaligned().canonical()) }
+        }, _ => {});
+    }
     crate::copy::move_layouts((1, cols), d, acc, size);
     Ok(())
 }
@@ -246,8 +254,7 @@ impl<T: Number, O: Op2<T> + Associative> Kernel for FoldRow<T, O> {
                 acc = O::f(acc, self.row.add(c).read_unaligned());
                 c += 1;
             }
-            // A lone element passes through the operation too: a NaN becomes canonical.
-            self.out.write_unaligned(O::f(acc, acc));
+            self.out.write_unaligned(acc.canonical());
         }
     }
 }
@@ -353,9 +360,8 @@ impl<T: Summand> Kernel for SumRow<T> {
                     pair_tree(&mut t, lanes)
                 }
             };
-            // A lone NaN becomes canonical; −0 + −0 keeps its sign.
-            let sum = if n == 1 { sum.neg().neg() } else { sum };
-            out.write_unaligned(sum);
+            // A lone NaN went through no addition.
+            out.write_unaligned(sum.canonical());
         }
     }
 }
