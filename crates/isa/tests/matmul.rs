@@ -169,38 +169,56 @@ fn not_a_number_and_infinity() {
     }
 }
 
-/// The order is visible: these operands give another sum in any other order.
+/// The order is visible: with ones except 2^30 at p = 2 and −2^30 at p = 4, the ones that meet 2^30 in a chain are lost.
 #[test]
 fn the_order_shows_at_31_32_33_and_64() {
-    for (k, want) in [(31, 1.0), (32, 2.0), (33, 1.0), (64, 2.0)] {
-        // The even chain holds 2^30, which swallows ones that follow it; the odd chain counts ones.
-        let (m, n) = (1, 1);
-        let lhs = Tile::row_major(0, DType::BF16, m, k);
-        let rhs = Tile::row_major(256, DType::BF16, k, n);
-        let acc = Tile::row_major(1024, DType::F32, m, n);
+    // Even chain of the first block: p = 0 is lost, p = 6, 8, … 30 survive. Odd chain: all survive. A second block adds
+    // all of its own.
+    let even = |k: u32| (3..k.min(32).div_ceil(2)).len() as u32;
+    let odd = |k: u32| k.min(32) / 2;
+    for k in [31, 32, 33, 64] {
+        let want = even(k) + odd(k) + (k - k.min(32));
+        // One straight chain loses p = 0, 1 and 3 and keeps 5 and everything after.
+        let straight = k - 5;
+        let lhs = Tile::row_major(0, DType::BF16, 1, k);
+        let rhs = Tile::row_major(256, DType::BF16, k, 1);
+        let acc = Tile::row_major(1024, DType::F32, 1, 1);
         let mut mem = vec![0; 2048];
-        let put = |mem: &mut [u8], t: &Tile, r, c, v: f32| {
-            isa::set(mem, t, r, c, dtype::Scalar::new(DType::BF16, float::f32_to_bf16(v) as u64)).unwrap()
-        };
-        for p in 0..k {
-            put(&mut mem, &rhs, p, 0, 1.0);
-        }
-        // Cancels inside the even chain; a one before it is lost, the odd chain's one survives.
-        put(&mut mem, &lhs, 0, 0, 1.0);
-        put(&mut mem, &lhs, 0, 2, 2f32.powi(30));
-        put(&mut mem, &lhs, 0, 4, -(2f32.powi(30)));
-        put(&mut mem, &lhs, 0, 1, 1.0);
-        put(&mut mem, &lhs, 0, k - 1, 1.0);
-        let mut want = want;
-        if k == 31 || k == 33 {
-            // The last element is in an even chain: after the cancellation at 31, in a block of its own at 33.
-            want = 2.0;
+        isa::fill(&mut mem, &rhs, dtype::Scalar::f32(1.0)).unwrap();
+        isa::fill(&mut mem, &lhs, dtype::Scalar::f32(1.0)).unwrap();
+        for (p, v) in [(2, 2f64.powi(30)), (4, -(2f64.powi(30)))] {
+            isa::set(&mut mem, &lhs, 0, p, dtype::Scalar::from_f64(DType::BF16, v)).unwrap();
         }
         matmul(&mut mem, &acc, &lhs, &rhs, Init::Zero, Profile::A5).unwrap();
-        assert_eq!(f32::from_bits(bits_of(&mem, &acc, 0, 0) as u32), want, "K = {k}");
-        // One straight chain gives another number for the same operands.
+        assert_eq!(f32::from_bits(bits_of(&mem, &acc, 0, 0) as u32), want as f32, "K = {k}");
         matmul(&mut mem, &acc, &lhs, &rhs, Init::Zero, Profile::CpuCompat).unwrap();
-        assert_eq!(f32::from_bits(bits_of(&mem, &acc, 0, 0) as u32), 1.0, "K = {k}, straight");
+        assert_eq!(f32::from_bits(bits_of(&mem, &acc, 0, 0) as u32), straight as f32, "K = {k}, straight");
+    }
+}
+
+/// A product that lifts 2^-126 minus half of the subnormal unit back to 2^-126 only on the subnormal grid is tiny: hardware
+/// that rounds to 24 bits first flushes it.
+#[test]
+fn tininess_is_judged_after_rounding() {
+    // The even chain: 2^-126 by the first product, then a second one of -0.75 * 2^-150 or -0.4 * 2^-150.
+    for (second, flushed) in [(0x3f40, true), (0x3ecd, false)] {
+        let lhs = Tile::row_major(0, DType::BF16, 1, 3);
+        let rhs = Tile::row_major(64, DType::BF16, 3, 1);
+        let acc = Tile::row_major(128, DType::F32, 1, 1);
+        let mut mem = vec![0; 132];
+        let power = |e: i32| dtype::Scalar::from_f64(DType::BF16, 2f64.powi(e));
+        for (p, a, b) in [(0, power(-63), power(-63)), (2, power(-100), power(-50))] {
+            isa::set(&mut mem, &lhs, 0, p, a).unwrap();
+            isa::set(&mut mem, &rhs, p, 0, b).unwrap();
+        }
+        let x = dtype::Scalar::new(DType::BF16, second).as_f64();
+        isa::set(&mut mem, &lhs, 0, 2, dtype::Scalar::from_f64(DType::BF16, -x * 2f64.powi(-100))).unwrap();
+        tiers(|tier| {
+            let mut mem = mem.clone();
+            matmul(&mut mem, &acc, &lhs, &rhs, Init::Zero, Profile::A5).unwrap();
+            let want = if flushed { 0.0 } else { f32::MIN_POSITIVE };
+            assert_eq!(f32::from_bits(bits_of(&mem, &acc, 0, 0) as u32), want, "{tier:?} {x}");
+        });
     }
 }
 
