@@ -19,15 +19,12 @@ pub(crate) struct Access {
     pub(crate) sizes: Vec<u64>,
     /// Which axis of the tile has the valid extent of this axis of the view.
     pub(crate) tile_axis: Vec<Option<usize>>,
-    /// The view's axes are the tensor's.
-    pub(crate) natural: bool,
 }
 
 impl Access {
     fn new(axes: Vec<Option<usize>>, sizes: &[u64], of_tile: &[Option<usize>]) -> Access {
-        let natural = axes.iter().copied().eq((0..sizes.len()).map(Some));
         let (sizes, tile_axis) = axes.iter().map(|a| a.map_or((1, None), |a| (sizes[a], of_tile[a]))).unzip();
-        Access { axes, sizes, tile_axis, natural }
+        Access { axes, sizes, tile_axis }
     }
 
     fn matrix(&self) -> (u64, u64) {

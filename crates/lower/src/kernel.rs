@@ -6,7 +6,7 @@ mod global;
 mod matmul;
 mod ops;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chip::{Arch, Core};
 use diag::Diagnostic;
@@ -62,6 +62,8 @@ pub(crate) struct Kernel<'a> {
     /// Buffers of webs that are allocated ahead of their values.
     roots: BTreeMap<Web, Value>,
     extents: BTreeMap<Value, Vec<Extent>>,
+    /// Loaded values with zeros outside their valid region.
+    filled: BTreeSet<Value>,
     /// Literals that are visible here, innermost region last.
     literals: Vec<BTreeMap<(DType, u64), Value>>,
 }
@@ -126,6 +128,7 @@ fn outline_one(src: &Function, scope: Op, name: String, arch: Arch, options: &Op
         tiles: BTreeMap::new(),
         roots: BTreeMap::new(),
         extents: BTreeMap::new(),
+        filled: BTreeSet::new(),
         literals: vec![BTreeMap::new()],
     };
     kernel.frame(scope, &captured.args, &captured.consts)?;

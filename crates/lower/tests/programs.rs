@@ -19,7 +19,11 @@ fn lowered(name: &str, arch: Arch) -> Program {
         Arch::A2a3 => Profile::A2a3,
         Arch::A5 => Profile::A5,
     };
-    lower::lower(&parse(name, arch), &lower::Options { profile }).unwrap_or_else(|e| panic!("{name}: {e:#?}"))
+    let source = parse(name, arch);
+    ir::verify::verify(&source).unwrap_or_else(|e| panic!("{name} itself: {e:#?}"));
+    let program = lower::lower(&source, &lower::Options { profile }).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
+    ir::verify::verify(&program).unwrap_or_else(|e| panic!("{name}: {e:#?}\n{}", ir::text::print(&program)));
+    program
 }
 
 /// The operations of a kernel by name, in program order, without literals.
@@ -87,5 +91,20 @@ fn an_accumulator_is_one_buffer_through_loop_and_branch() {
         assert_eq!(sums.len(), 3);
         assert!(sums.iter().all(|&s| s == sums[0]));
         assert!(!ops(&p, "gemm_tile").contains(&"tmov"));
+    }
+}
+
+#[test]
+fn every_program_lowers_to_one_that_the_verifier_accepts() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
+    let mut names: Vec<String> = std::fs::read_dir(folder)
+        .expect("the folder is there")
+        .map(|e| e.expect("an entry").file_name().into_string().expect("a plain name"))
+        .collect();
+    names.sort();
+    for name in names.iter().filter(|n| n.ends_with(".tw")) {
+        for arch in Arch::ALL {
+            lowered(name, arch);
+        }
     }
 }

@@ -233,16 +233,17 @@ impl Kernel<'_> {
         Ok(held)
     }
 
-    /// A buffer for a value that is away from home.
-    pub(super) fn define_away(&mut self, value: Value, place: Place) -> Result<Held, Fail> {
+    /// A buffer for a value that is away from home; `whole`: something writes all of it.
+    pub(super) fn define_away(&mut self, value: Value, place: Place, whole: bool) -> Result<Held, Fail> {
         let ty = self.tile_type(value)?;
         let (mut shape, mut extents) = (flat(&ty), self.matrix_extents(value)?);
         if place == (Place::Mat { transposed: true }) {
             shape = (shape.1, shape.0);
             extents.swap(0, 1);
         }
-        let held = if place == Place::Vec && is_column(&ty) && extents[0] != Extent::Static(shape.0) {
-            let root = self.alloc(tile::buffer(ty.dtype, shape.0, shape.1, Space::Vec, self.arch))?;
+        let partial_column = place == Place::Vec && is_column(&ty) && extents[0] != Extent::Static(shape.0);
+        let held = if whole || partial_column {
+            let root = self.alloc(tile::buffer(ty.dtype, shape.0, shape.1, place.space(), self.arch))?;
             Held { root, tile: self.window(root, extents) }
         } else {
             let tile = self.make(ty.dtype, shape, place.space(), extents)?;
@@ -282,7 +283,7 @@ impl Kernel<'_> {
 
     fn move_to(&mut self, value: Value, from: Place, to: Place) -> Result<Value, Fail> {
         let source = self.held(value, from)?.tile;
-        let held = self.define_away(value, to)?;
+        let held = self.define_away(value, to, false)?;
         self.b.dest(Opcode::TMov, &[&[source]], held.tile, attrs([]));
         Ok(held.tile)
     }
@@ -293,7 +294,7 @@ impl Kernel<'_> {
         let (r, c) = flat(&ty);
         let turned = self.make(ty.dtype, (c, r), Space::Vec, [cols, rows])?;
         self.b.dest(Opcode::TTrans, &[&[source], &[]], turned, attrs([]));
-        let held = self.define_away(value, Place::Mat { transposed: true })?;
+        let held = self.define_away(value, Place::Mat { transposed: true }, false)?;
         self.b.dest(Opcode::TMov, &[&[turned]], held.tile, attrs([]));
         Ok(())
     }

@@ -116,12 +116,13 @@ impl Kernel<'_> {
             // Not a box of rows and columns: refuse before anything is made.
             self.matrix_extents(value)?;
             let part = self.part(op, &access, &extents)?;
-            let held = if place == Place::Vec { self.define(value)? } else { self.define_away(value, place)? };
             let fills = match place {
                 Place::Vec => crate::fill::is_needed(self.src, value),
                 _ => self.is_read_beyond(value),
             };
+            let held = if place == Place::Vec { self.define(value)? } else { self.define_away(value, place, fills)? };
             if fills {
+                self.filled.insert(value);
                 self.zero_fill(held);
             }
             let new = self.b.dest(Opcode::TLoad, &[&[part]], held.tile, attrs([]));
@@ -154,9 +155,7 @@ impl Kernel<'_> {
             list.set("atomic", atomic.clone());
         }
         let new = self.b.dest(Opcode::TStore, &[&[held.tile]], part, list);
-        if access.natural {
-            self.complete(new);
-        }
+        self.complete(new);
         Ok(())
     }
 
@@ -189,7 +188,8 @@ impl Kernel<'_> {
     pub(super) fn write(&mut self, op: Op) -> Result<(), Fail> {
         let (ptr, offset) = self.offset(op)?;
         let value = self.scalars[&self.src.ops[op].named("value")[0]];
-        self.b.effect(Opcode::StoreScalar, &[&[value], &[ptr], &[offset]], attrs([]));
+        let new = self.b.effect(Opcode::StoreScalar, &[&[value], &[ptr], &[offset]], attrs([]));
+        self.complete(new);
         Ok(())
     }
 

@@ -36,10 +36,23 @@ impl Kernel<'_> {
         if tb {
             re.swap(0, 1);
         }
+        let beyond = re[0] != le[1] && re[0] != Extent::Static(k);
+        if beyond && !self.filled.contains(&rhs) {
+            return Err(self.fail(
+                "valid-region",
+                "the inner valid extents of the operands of this product differ, and the right one is made by vector work; \
+                 give both the same",
+            ));
+        }
         self.extents.insert(result, vec![le[0], re[1]]);
         let part = self.k_part(dtype, m, n, k)?;
         let dest = self.define(result)?;
-        let accumulates = data.opcode == Opcode::TMatmulAcc;
+        let mut accumulates = data.opcode == Opcode::TMatmulAcc;
+        if !accumulates && !matches!(le[1], Extent::Static(1..)) {
+            // The instruction writes nothing if there is nothing to add; a sum that starts from +0 is the same.
+            self.zero_accumulator(result, dest)?;
+            accumulates = true;
+        }
         let mut last = None;
         for start in (0..k).step_by(part as usize) {
             let size = part.min(k - start);

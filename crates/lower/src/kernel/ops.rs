@@ -87,13 +87,9 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// The last step of an operation: report its value where that is whole, move it where it is needed.
+    /// The last step of an operation: its value is whole; it goes where else it is needed.
     fn finish(&mut self, value: Value, last: Op) -> Result<(), Fail> {
-        // A column that was computed as a row has other extents than the value.
-        let made = self.b.func.ops[last].output();
-        if made == Some(self.held(value, self.spaces.home(value))?.tile) {
-            self.complete(last);
-        }
+        self.complete(last);
         self.cross(value)
     }
 
@@ -243,10 +239,19 @@ impl Kernel<'_> {
         let data = &self.src.ops[op];
         let (source, value) = (data.named("source")[0], data.results[0]);
         let rows = matches!(data.opcode, Opcode::TRowSum | Opcode::TRowMax | Opcode::TRowMin);
+        if is_column(&self.tile_type(source)?) {
+            return Err(self.fail("reduce-column", "a reduction of a tile of one column is not supported"));
+        }
         let mut extents = self.extents(source)?;
         let axis = if rows { extents.len() - 1 } else { 0 };
+        let empty = !matches!(extents[axis], Extent::Static(1..));
         extents[axis] = Extent::Static(1);
         self.result(value, extents)?;
+        if empty {
+            // The instruction writes nothing if there is nothing to reduce.
+            let held = self.held(value, Place::Vec)?;
+            self.zero_fill(held);
+        }
         let (from, dest) = (self.held(source, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile);
         let new = self.b.dest(data.opcode, &[&[from], &[]], dest, attrs([]));
         self.finish(value, new)
@@ -264,8 +269,14 @@ impl Kernel<'_> {
         };
         extents[axis] = Extent::Static(n);
         self.result(value, extents)?;
-        let (from, dest) = (self.held(vector, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile);
-        let new = self.b.dest(data.opcode, &[&[from]], dest, attrs([]));
+        let new = if is_column(&ty) {
+            // A column spread over one column.
+            let (from, dest) = (self.flat_view(vector, Place::Vec)?, self.flat_view(value, Place::Vec)?);
+            self.b.dest(Opcode::TMov, &[&[from]], dest, attrs([]))
+        } else {
+            let (from, dest) = (self.held(vector, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile);
+            self.b.dest(data.opcode, &[&[from]], dest, attrs([]))
+        };
         self.finish(value, new)
     }
 
@@ -364,22 +375,25 @@ impl Kernel<'_> {
         let held = self.define(value)?;
         if self.webs.share(source, value) {
             // The descriptor was made last, unless the buffer has that shape itself.
-            if let Some(def) = self.b.func.def_op(held.tile) {
-                if self.b.func.ops[def].opcode != Opcode::AllocTile {
-                    self.complete(def);
-                }
+            let made = self.b.func.def_op(held.tile).filter(|&d| self.b.func.ops[d].opcode != Opcode::AllocTile);
+            if let Some(made) = made {
+                self.complete(made);
             }
             return self.cross(value);
         }
-        let (rows, cols) = match is_column(&self.tile_type(value)?) {
-            true => (1, self.tile_type(value)?.rows()),
-            false => flat(&self.tile_type(value)?),
-        };
+        let ty = self.tile_type(value)?;
+        let matrix = self.matrix_extents(value)?;
         let dest = self.flat_view(value, Place::Vec)?;
         let from = self.held(source, Place::Vec)?;
-        let root = self.reshape(from.root, rows, cols);
+        let from = if is_column(&ty) {
+            let root = self.reshape(from.root, 1, ty.rows());
+            self.window(root, [Extent::Static(1), matrix[0]])
+        } else {
+            let root = self.reshape(from.root, ty.rows(), ty.cols());
+            self.window(root, matrix)
+        };
         // All of the source's bytes that the result wants, valid or not.
-        let new = self.b.dest(Opcode::TMov, &[&[root]], dest, attrs([]));
+        let new = self.b.dest(Opcode::TMov, &[&[from]], dest, attrs([]));
         self.finish(value, new)
     }
 
@@ -400,7 +414,8 @@ impl Kernel<'_> {
         let (source, target) = (data.named("source")[0], data.dests[0]);
         let (row, col) = (self.scalar_index(data.named("row")[0]), self.scalar_index(data.named("col")[0]));
         let (from, dest) = (self.held(source, Place::Vec)?.tile, self.held(target, Place::Vec)?.tile);
-        self.b.dest(Opcode::TInsert, &[&[from], &[row], &[col]], dest, attrs([]));
+        let new = self.b.dest(Opcode::TInsert, &[&[from], &[row], &[col]], dest, attrs([]));
+        self.complete(new);
         self.changed(target)
     }
 
@@ -424,7 +439,8 @@ impl Kernel<'_> {
         let (row, col) = (self.scalar_index(data.named("row")[0]), self.scalar_index(data.named("col")[0]));
         let value = self.scalars[&data.named("value")[0]];
         let dest = self.held(target, Place::Vec)?.tile;
-        self.b.dest(Opcode::TSetVal, &[&[row], &[col], &[value]], dest, attrs([]));
+        let new = self.b.dest(Opcode::TSetVal, &[&[row], &[col], &[value]], dest, attrs([]));
+        self.complete(new);
         self.changed(target)
     }
 
