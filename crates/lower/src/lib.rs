@@ -70,11 +70,12 @@ pub fn lower(program: &Program, options: &Options) -> Result<Program, Vec<Diagno
     let mut functions = Arena::default();
     let main = functions.push(orchestration);
     let mut clusters = Vec::new();
-    for task in tasks.into_values() {
+    for (scope, task) in tasks {
         let mixed = task.function.kind == FunctionKind::Cluster;
         let id = functions.push(task.function);
         if mixed {
-            clusters.push(id);
+            let slots = entry.ops[scope].attrs.int("slot_num").and_then(|n| u64::try_from(n).ok());
+            clusters.push((id, slots));
         }
     }
     let mut lowered = Program {
@@ -85,24 +86,12 @@ pub fn lower(program: &Program, options: &Options) -> Result<Program, Vec<Diagno
         entry: main,
         sources: program.sources.clone(),
     };
-    for &cluster in &clusters {
-        if let Err(mut list) = split::split(&mut lowered, cluster) {
+    for (cluster, slots) in clusters {
+        if let Err(mut list) = split::split_with(&mut lowered, cluster, slots) {
             errors.append(&mut list);
         }
     }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    if !clusters.is_empty() {
-        let mut kept = Arena::default();
-        for (_, function) in lowered.functions.iter() {
-            if function.kind != FunctionKind::Cluster {
-                kept.push(function.clone());
-            }
-        }
-        lowered.functions = kept;
-    }
-    Ok(lowered)
+    if errors.is_empty() { Ok(lowered) } else { Err(errors) }
 }
 
 /// A name that no function has yet: the wish, or with a number behind it.
