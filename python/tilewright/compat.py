@@ -1,0 +1,217 @@
+"""What upstream's host-side modules offer to scripts and harnesses. `dropin/pypto` gives these their upstream names.
+
+What has no counterpart here (multi-rank workers, device timing, generated C++) can be imported and is refused on use.
+"""
+
+import dataclasses
+import enum
+import os
+import pathlib
+import tempfile
+from typing import Any
+
+from .arrays import numpy_dtype
+from .config import BackendType, DfxOptions, DistributedConfig, MemoryPlanner, OptimizationStrategy, RunConfig
+from .compiled import CompiledProgram, execute_compiled
+from .errors import TilewrightError, UnsupportedError
+from .kernel import JITFunction
+from .language._legacy import LegacyProgram
+
+__all__ = [
+    "BackendType", "BenchmarkUnavailable", "ChipWorker", "CompiledProgram", "DfxOptions", "DistributedCompiledProgram",
+    "DistributedConfig", "DistributedWorker", "LogLevel", "MemoryPlanner", "OptimizationStrategy", "ParamDirection",
+    "PartialCodegenError", "PassManager", "RunConfig", "RunResult", "ScalarSpec", "StackedDeviceTensor", "TensorSpec",
+    "benchmark", "configure_log", "current_level", "ensure_pto_isa_root", "execute_compiled", "get_backend_type",
+    "invalidate_binary_cache", "ir_compile", "pto_isa_include_dir", "python_print", "rebuild_kernel_cpp_from_pto", "run",
+    "set_backend_type", "to_runtime_shape", "to_torch_dtype",
+]  # fmt: skip
+
+
+class ParamDirection(enum.Enum):
+    In = 0
+    Out = 1
+    InOut = 2
+
+
+class LogLevel(enum.Enum):
+    DEBUG = 0
+    INFO = 1
+    WARN = 2
+    ERROR = 3
+    EVENT = 4
+    NONE = 5
+
+
+class PartialCodegenError(TilewrightError):
+    """Upstream's error for kernels that generated no code. Never raised here."""
+
+
+class BenchmarkUnavailable(RuntimeError):
+    pass
+
+
+# --- logging -------------------------------------------------------------------------------------------------------
+
+_LEVELS = ("debug", *(f"v{i}" for i in range(10)), "info", "warn", "error", "null")
+_log = {"level": "info"}
+
+
+def configure_log(level):
+    """Accepts upstream's level names. There is no device log to filter."""
+    if level not in _LEVELS:
+        raise ValueError(f"log level {level!r} is not one of {', '.join(_LEVELS)}")
+    _log["level"] = level
+
+
+def current_level():
+    return _log["level"]
+
+
+# --- backends ------------------------------------------------------------------------------------------------------
+
+_backend = {"type": BackendType.Ascend910B}
+
+
+def set_backend_type(backend):
+    if not isinstance(backend, BackendType):
+        raise TypeError(f"a BackendType is needed, got {backend!r}")
+    _backend["type"] = backend
+
+
+def get_backend_type():
+    return _backend["type"]
+
+
+# --- compiling -----------------------------------------------------------------------------------------------------
+
+
+def ir_compile(
+    program,
+    output_dir=None,
+    strategy=OptimizationStrategy.Default,
+    dump_passes=True,
+    backend_type=None,
+    platform=None,
+    skip_ptoas=False,
+    verification_level=None,
+    memory_planner=None,
+    diagnostic_phase=None,
+    disabled_diagnostics=None,
+    profiling=False,
+    distributed_config=None,
+    analyze_auto_scopes_for_deps=False,
+    enable_pypto_l0c_double_buffer=None,
+    emit_source_loc=None,
+    dump_ptoas_passes=False,
+):
+    """`pypto.ir.compile`: takes the programs of `@pl.program`, which are refused; `@pl.jit` functions compile themselves."""
+    if isinstance(program, LegacyProgram):
+        program.refuse()
+    if isinstance(program, JITFunction):
+        raise TypeError(f"ir.compile takes a @pl.program; `{program.__name__}` is a @pl.jit function: call its .compile()")
+    raise TypeError(f"ir.compile takes a @pl.program, got {type(program).__name__}")
+
+
+def python_print(program, *_, **__):
+    return str(program)
+
+
+class PassManager:
+    def __init__(self, *_, **__):
+        raise UnsupportedError("PassManager: passes are not run one by one here; `tilewright lower` prints the levels")
+
+
+def to_torch_dtype(dtype):
+    import torch
+
+    return getattr(torch, "bfloat16" if dtype.name == "BF16" else numpy_dtype(dtype.name).name)
+
+
+def to_runtime_shape(shape):
+    return [-1 if d is None else int(d) for d in shape]
+
+
+class DistributedCompiledProgram(CompiledProgram):
+    """A program of several ranks. None is made here; harnesses ask with isinstance."""
+
+    @classmethod
+    def from_dir(cls, directory, platform=None, distributed_config=None, backend_type=None):
+        raise UnsupportedError("programs of several ranks are not supported yet")
+
+
+# --- running -------------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass
+class TensorSpec:
+    """A tensor of a harness: shape, element type of torch, how it starts, whether the program writes it."""
+
+    name: str
+    shape: list
+    dtype: Any
+    init_value: Any = None
+    is_output: bool = False
+
+
+@dataclasses.dataclass
+class ScalarSpec:
+    name: str
+    dtype: Any
+    value: Any = 0
+
+
+@dataclasses.dataclass
+class RunResult:
+    passed: bool
+    test_name: str = ""
+    error: "str | None" = None
+    execution_time: "float | None" = None
+
+
+def run(program, *args, config=None, **_):
+    """`pypto.runtime.run` for a `@pl.program`; those are refused."""
+    if isinstance(program, LegacyProgram):
+        program.refuse()
+    if isinstance(program, CompiledProgram):
+        return program(*args, config=config)
+    raise TypeError(f"run takes a @pl.program or a compiled program, got {type(program).__name__}")
+
+
+def benchmark(compiled, args, *, rounds=100, warmup=5, platform=None, device_id=0, config=None, **_):
+    """Device timing. Host time is not device time, so nothing is measured: harnesses print `benchmark unavailable`."""
+    raise BenchmarkUnavailable("the simulated machine has no clock yet, so there are no device times to report")
+
+
+def _worker(name):
+    def refuse(self, *_, **__):
+        raise UnsupportedError(f"{name} is not supported yet; call the @pl.jit function, or execute_compiled")
+
+    return type(name, (), {"__init__": refuse, "__module__": __name__, "__doc__": "Explicit dispatch; refused on use."})
+
+
+ChipWorker = _worker("ChipWorker")
+DistributedWorker = _worker("DistributedWorker")
+StackedDeviceTensor = _worker("StackedDeviceTensor")
+
+
+# --- generated code ------------------------------------------------------------------------------------------------
+
+
+def rebuild_kernel_cpp_from_pto(work_dir):
+    """There is no generated C++ to rebuild: artifacts hold the program itself."""
+    return []
+
+
+def invalidate_binary_cache(work_dir):
+    """There are no binaries to invalidate."""
+
+
+def pto_isa_include_dir():
+    """A folder for C++ headers. It is empty: kernels in C++ are not compiled here."""
+    path = pathlib.Path(tempfile.gettempdir()) / "tilewright-no-headers"
+    path.mkdir(exist_ok=True)
+    return path
+
+
+def ensure_pto_isa_root(*_, **__):
+    return os.fspath(pto_isa_include_dir())

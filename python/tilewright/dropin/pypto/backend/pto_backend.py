@@ -1,0 +1,3 @@
+from tilewright.compat import PartialCodegenError
+
+__all__ = ["PartialCodegenError"]

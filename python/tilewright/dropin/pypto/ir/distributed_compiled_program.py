@@ -1,0 +1,3 @@
+from tilewright.compat import DistributedCompiledProgram, DistributedConfig
+
+__all__ = ["DistributedCompiledProgram", "DistributedConfig"]

@@ -1,0 +1,3 @@
+from tilewright.compat import OptimizationStrategy, PassManager
+
+__all__ = ["OptimizationStrategy", "PassManager"]

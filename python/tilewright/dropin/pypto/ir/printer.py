@@ -1,0 +1,3 @@
+from tilewright.compat import python_print
+
+__all__ = ["python_print"]

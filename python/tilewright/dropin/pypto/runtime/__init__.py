@@ -1,0 +1,31 @@
+from tilewright.compat import (
+    BenchmarkUnavailable,
+    ChipWorker,
+    DistributedWorker,
+    RunConfig,
+    RunResult,
+    ScalarSpec,
+    StackedDeviceTensor,
+    TensorSpec,
+    benchmark,
+    ensure_pto_isa_root,
+    execute_compiled,
+    pto_isa_include_dir,
+    run,
+)
+
+__all__ = [
+    "BenchmarkUnavailable",
+    "ChipWorker",
+    "DistributedWorker",
+    "RunConfig",
+    "RunResult",
+    "ScalarSpec",
+    "StackedDeviceTensor",
+    "TensorSpec",
+    "benchmark",
+    "ensure_pto_isa_root",
+    "execute_compiled",
+    "pto_isa_include_dir",
+    "run",
+]

@@ -1,0 +1,3 @@
+from tilewright.compat import invalidate_binary_cache
+
+__all__ = ["invalidate_binary_cache"]

@@ -1,0 +1,3 @@
+from tilewright.compat import ScalarSpec, TensorSpec
+
+__all__ = ["ScalarSpec", "TensorSpec"]
