@@ -157,10 +157,12 @@ def _parse_argument(text):
         return ("tensor", _DTYPES[match[1]], [int(d) for d in match[2].split(",") if d.strip()])
     if text in ("True", "False"):
         return text == "True"
-    try:
-        return int(text, 0)
-    except ValueError:
-        return float(text)
+    for kind in (lambda t: int(t, 0), float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    raise ValueError("expected TYPE[dims] (f32[64,64]) or a number")
 
 
 def _print_lowered(path, name, given, options, parser):

@@ -54,6 +54,8 @@ class CompiledProgram:
         self.platform = platform
         self._config = config
         self._directory = directory
+        #: What the last run did: tasks, seconds, and with `check` what was compared.
+        self.last_run = None
 
     @property
     def output_dir(self):
@@ -107,7 +109,8 @@ class CompiledProgram:
         passed = [self._argument(p, a) for p, a in zip(params, args)]
         options = session.options
         with session.watch():
-            results = self._native.run(passed, options.threads, options.seed, options.check == "levels")
+            results, self.last_run = self._native.run(passed, options.threads, options.seed, options.check == "levels")
+        show_warnings(self.last_run["warnings"])
         if options.check == "levels":
             session.compared += 1
         like = next((a for a in args if is_array(a)), None)
@@ -143,6 +146,12 @@ class CompiledProgram:
 
     def __repr__(self):
         return f"<compiled {self.name} for {self.platform}>"
+
+
+def show_warnings(texts):
+    """Warnings about a program carry their own place, so Python's is of no use: the caller's line is close enough."""
+    for text in texts:
+        warnings.warn(text, TilewrightWarning, stacklevel=4)
 
 
 def _fresh_directory(name):

@@ -15,10 +15,14 @@ def error(actual, expected, rtol, atol):
     a = np.asarray(actual)
     if a.shape != np.shape(expected):
         raise ValueError(f"shape {a.shape} against {np.shape(expected)}")
+    exact = a.dtype.kind in "iub"
     a, e = a.astype(np.float64), np.asarray(expected).astype(np.float64)
-    difference = np.where((a == e) | (np.isnan(a) & np.isnan(e)), 0.0, np.abs(a - e))
-    bad = ~(difference <= atol + rtol * np.abs(e)) if np.asarray(actual).dtype.kind not in "iub" else difference != 0
-    return float(np.max(difference, initial=0.0)), int(np.count_nonzero(bad))
+    same = (a == e) | (np.isnan(a) & np.isnan(e))
+    with np.errstate(invalid="ignore"):
+        difference = np.where(same, 0.0, np.abs(a - e))
+        near = np.isfinite(a) & np.isfinite(e) & (difference <= atol + rtol * np.abs(e))
+    bad = ~same if exact else ~same & ~near
+    return float(np.max(np.where(np.isnan(difference), np.inf, difference), initial=0.0)), int(np.count_nonzero(bad))
 
 
 def main(kernel, arguments, expected, *, rtol, atol, argv=None):

@@ -7,6 +7,7 @@ finds or compiles the program for their element types, shapes and scalar values,
 import functools
 import inspect
 
+from . import _native
 from . import session as sessions
 from .arrays import describe, is_array, scalar_value
 from .config import RunConfig
@@ -188,24 +189,23 @@ def _check_shape(where, name, want, shape, extents):
 def session_compile(session, function, specs, config):
     """The program of `function` for these types: from the session's cache if every name it was compiled with still
     means the same."""
-    from . import _native
-    from .compiled import CompiledProgram
+    from .compiled import CompiledProgram, show_warnings
 
     if config.distributed_config is not None:
         raise UnsupportedError("distributed_config: programs of several ranks are not supported yet")
     arch = config.arch
     profile = session.options.profile or arch
     dynamic = [p[3] if p[2] == "tensor" else None for p in function.parameters]
-    key = (id(function), arch, profile, tuple(_key(s, d) for s, d in zip(specs, dynamic)))
+    entry = session.functions.id(function)
+    key = (entry, arch, profile, tuple(_key(s, d) for s, d in zip(specs, dynamic)))
     entries = session.programs.setdefault(key, [])
     for program in entries:
         if program.holds(session.functions):
             break
     else:
-        entry = session.functions.id(function)
         with session.watch():
             program = _native.compile(session.functions, entry, specs, arch, profile)
-        program.warn()
+        show_warnings(program.warnings)
         entries.insert(0, program)
     return CompiledProgram(program, function.__name__, config.platform, config)
 

@@ -57,6 +57,8 @@ class Functions:
 
         if value is None:
             return ("none",)
+        if isinstance(value, JITFunction) and value.kind in ("host", "extern"):
+            return ("other", f"@pl.jit.{value.kind} function")
         if isinstance(value, JITFunction):
             return ("function", self.id(value))
         if isinstance(value, DataType):

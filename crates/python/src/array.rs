@@ -17,7 +17,7 @@ use pyo3::types::PyDict;
 use crate::dlpack;
 
 /// An array that is lent to us for as long as this object lives.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "tilewright._native")]
 pub(crate) struct Borrowed {
     view: View,
 }

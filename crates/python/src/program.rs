@@ -68,7 +68,7 @@ fn spec(tuple: &Bound<'_, PyTuple>) -> PyResult<ArgSpec> {
 }
 
 /// A program at every level, ready to run.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "tilewright._native")]
 pub(crate) struct Program {
     program: Arc<driver::Program>,
 }
@@ -231,7 +231,7 @@ fn returned<'py>(py: Python<'py>, value: &Returned) -> PyResult<Bound<'py, PyAny
 }
 
 /// A parameter of a compiled program.
-#[pyclass(frozen)]
+#[pyclass(frozen, module = "tilewright._native")]
 pub(crate) struct Parameter {
     param: ProgramParam,
 }

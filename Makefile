@@ -1,0 +1,48 @@
+# Everything is set up inside .venv; nothing else of the machine is touched.
+#   make demo      build, then run the examples on both simulated machines
+#   make test      all tests
+#   make bench     compile times, run times and rates, as docs/benchmarks.md has them
+#   make lint      formatting and lints
+#   make upstream  unmodified upstream scripts from the checkout in $TILEWRIGHT_UPSTREAM
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
+
+.PHONY: setup demo test bench lint upstream wheel clean
+
+setup: $(VENV)/built
+
+$(VENV)/ready: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'numpy>=1.24' 'ml_dtypes>=0.3' 'pytest>=8'
+	touch $@
+
+$(VENV)/built: $(VENV)/ready $(SOURCES)
+	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
+	touch $@
+
+demo: setup
+	$(BIN)/python examples
+
+# The Python module has its tests in Python: it does not link without an interpreter.
+test: setup
+	cargo test --release --workspace --exclude python
+	$(BIN)/python -m pytest
+
+bench: setup
+	$(BIN)/python benches/run.py
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets -- -D warnings
+
+wheel: $(VENV)/ready
+	$(BIN)/maturin build --release --out dist
+
+upstream: wheel
+	$(BIN)/python tests/upstream/run.py
+
+clean:
+	rm -rf $(VENV) dist target build_output

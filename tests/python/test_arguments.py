@@ -1,0 +1,202 @@
+"""What callers pass: borrowed without copies, or refused by name with nothing written."""
+
+import ctypes
+
+import ml_dtypes
+import numpy as np
+import pytest
+from kernels import COLS, ROWS, add_scalar, any_shape, double, fresh, same_extent, shift_rows
+
+from tilewright import RunConfig
+
+pytestmark = pytest.mark.usefixtures("session")
+
+
+def x_and_y(dtype=np.float32):
+    x = np.arange(ROWS * COLS).reshape(ROWS, COLS).astype(dtype)
+    return x, np.full_like(x, -7)
+
+
+def test_outputs_are_written_in_place_and_returned():
+    x, y = x_and_y()
+    result = add_scalar(x, 2.0, y)
+    assert result is y
+    np.testing.assert_array_equal(y, x + 2)
+
+
+def test_keywords_and_config():
+    x, y = x_and_y()
+    add_scalar(y=y, a=1.0, x=x, config=RunConfig(platform="a5"))
+    np.testing.assert_array_equal(y, x + 1)
+
+
+def test_a_tensor_the_program_made_is_returned():
+    x, _ = x_and_y()
+    result = fresh(x)
+    assert isinstance(result, np.ndarray) and result.dtype == np.float32
+    np.testing.assert_array_equal(result, -x)
+
+
+@pytest.mark.parametrize("value", [2, True, np.float32(2), np.float64(2), np.int64(2), ctypes.c_float(2), np.array(2.0)])
+def test_numbers_become_the_declared_type(value):
+    x, y = x_and_y()
+    add_scalar(x, value, y)
+    number = value.value if isinstance(value, ctypes.c_float) else float(value)
+    np.testing.assert_array_equal(y, x + np.float32(number))
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.float32])
+def test_bare_annotations_take_what_comes(dtype):
+    x, y = x_and_y(dtype)
+    any_shape(x, y)
+    np.testing.assert_array_equal(y, x + 1)
+
+
+def test_slices_of_bigger_arrays_are_borrowed_if_packed():
+    big = np.zeros((3 * ROWS, COLS), np.float32)
+    x, _ = x_and_y()
+    add_scalar(x, 1.0, big[ROWS : 2 * ROWS])
+    np.testing.assert_array_equal(big[ROWS : 2 * ROWS], x + 1)
+    assert not big[:ROWS].any() and not big[2 * ROWS :].any()
+
+
+class ThroughDLPack:
+    """An array that offers nothing but DLPack."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.array.__dlpack_device__()
+
+
+def test_dlpack():
+    x, y = x_and_y()
+    add_scalar(ThroughDLPack(x), 3.0, ThroughDLPack(y))
+    np.testing.assert_array_equal(y, x + 3)
+
+
+def test_a_dlpack_array_is_given_back():
+    import gc
+    import weakref
+
+    x, y = x_and_y()
+    array = np.array(x)
+    alive = weakref.ref(array)
+    add_scalar(ThroughDLPack(array), 3.0, y)
+    del array
+    gc.collect()
+    assert alive() is None
+
+
+def test_dlpack_says_what_is_read_only():
+    x, y = x_and_y()
+    y.flags.writeable = False
+    with pytest.raises(ValueError, match=r"`y`.*(read-only|readonly)"):
+        add_scalar(x, 3.0, ThroughDLPack(y))
+
+
+class Torchlike:
+    """The part of a torch tensor that is used, so that the path is tested without torch."""
+
+    def __init__(self, array, device="cpu", dtype=None):
+        self.array, self._device = array, device
+        self.dtype = f"torch.{dtype or array.dtype.name}"
+        self.shape, self.layout = array.shape, "torch.strided"
+
+    @property
+    def device(self):
+        return type("device", (), {"type": self._device})
+
+    def stride(self):
+        return tuple(s // self.array.itemsize for s in self.array.strides)
+
+    def data_ptr(self):
+        return self.array.ctypes.data
+
+
+Torchlike.__module__ = "torch"
+
+
+def test_torch_by_address():
+    x, y = x_and_y()
+    add_scalar(Torchlike(x), 3.0, Torchlike(y))
+    np.testing.assert_array_equal(y, x + 3)
+
+
+def test_torch_elsewhere_is_refused():
+    x, y = x_and_y()
+    with pytest.raises(TypeError, match="`x`: the tensor is on device 'cuda'"):
+        add_scalar(Torchlike(x, device="cuda"), 3.0, y)
+
+
+def refused(error, message, *args, **kwargs):
+    """Refused with this message, and no array changed."""
+    before = [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
+    with pytest.raises(error, match=message):
+        add_scalar(*args, **kwargs)
+    for a, b in zip(args, before):
+        if isinstance(a, np.ndarray):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_refusals_name_the_parameter_and_touch_nothing():
+    x, y = x_and_y()
+    refused(TypeError, r"add_scalar\(\): missing a required argument: 'y'", x, 1.0)
+    refused(TypeError, r"add_scalar\(\): too many", x, 1.0, y, y)
+    refused(TypeError, r"add_scalar\(\): .*'z'", x, 1.0, y, z=1)
+    refused(TypeError, "`x` takes elements of FP32, got FP16", x.astype(np.float16), 1.0, y)
+    refused(TypeError, "`x` takes elements of FP32, got BF16", x.astype(ml_dtypes.bfloat16), 1.0, y)
+    refused(TypeError, "`y`: elements of float64 are not supported", x, 1.0, y.astype(np.float64))
+    refused(TypeError, "`x`.*big-endian", x.astype(">f4"), 1.0, y)
+    refused(ValueError, r"`x` takes an array of shape \[16, 64\], got one of \[16, 65\]", np.zeros((16, 65), np.float32), 1.0, y)
+    refused(ValueError, r"`x` takes an array of shape \[16, 64\], got one of \[1024\]", x.reshape(-1), 1.0, y)
+    refused(ValueError, "`x`: the array is not contiguous", np.asfortranarray(x), 1.0, y)
+    refused(ValueError, "`y`: the array is not contiguous", x, 1.0, np.zeros((ROWS, 2 * COLS), np.float32)[:, ::2])
+    refused(TypeError, "`x` takes an array, got list", x.tolist(), 1.0, y)
+    refused(TypeError, "`a` takes a number of FP32, got str", x, "1", y)
+    refused(TypeError, "`a` takes a number", x, x, y)
+    locked = y.copy()
+    locked.flags.writeable = False
+    refused(ValueError, "`y` is an output, but the array is read-only", x, 1.0, locked)
+
+
+def test_misaligned_memory_is_refused():
+    x, y = x_and_y()
+    raw = np.zeros(x.nbytes + 1, np.uint8)
+    skewed = raw[1:].view(np.float32) if raw.ctypes.data % 4 == 3 else np.frombuffer(raw.data, np.float32, ROWS * COLS, 1)
+    if skewed.ctypes.data % 4 == 0:
+        pytest.skip("this NumPy aligned the memory")
+    refused(ValueError, "`x`: the array is not aligned", skewed.reshape(ROWS, COLS), 1.0, y)
+
+
+def test_one_dynamic_extent_has_one_value():
+    a, b, y = (np.zeros((n, COLS), np.float32) for n in (32, 48, 32))
+    with pytest.raises(ValueError, match="`b` has 48 for the extent N of dimension 0, but `a` has 32"):
+        same_extent(a, b, y)
+
+
+def test_dynamic_extents_of_several_sizes():
+    for rows in (ROWS, 3 * ROWS):
+        x = np.ones((rows, COLS), np.float32)
+        y = np.zeros_like(x)
+        double(x, y)
+        assert (y == 2).all()
+
+
+def test_overlapping_arguments_get_private_copies():
+    memory = np.arange(ROWS * COLS, dtype=np.float32).reshape(ROWS, COLS)
+    x = memory.copy()
+    shift_rows(memory, memory)
+    np.testing.assert_array_equal(memory[1:], 2 * x[:-1])
+    np.testing.assert_array_equal(memory[0], x[0])
+
+
+def test_a_read_only_input_is_fine():
+    x, y = x_and_y()
+    x.flags.writeable = False
+    add_scalar(x, 1.0, y)
+    np.testing.assert_array_equal(y, x + 1)
