@@ -120,6 +120,8 @@ class JITFunction:
         for name, _, kind, *rest in self.parameters:
             if kind == "tensor":
                 shape, dtype = rest
+                if name in kwargs:
+                    raise TypeError(f"{self.__name__}(): `{name}` takes an array, got {type(kwargs[name]).__name__}")
                 if shape is None or dtype is None:
                     raise TypeError(f"{self.__name__}(): `{name}` has no shape and element type in its annotation; pass arrays")
                 # A dynamic extent stays one in the program; the number only stands for it.
