@@ -1,8 +1,8 @@
 //! Zeros where a tile might be read before it is written (semantics rule 4).
 //!
 //! The reference has zeros wherever nothing was written. A kernel fills explicitly, and only where the difference could
-//! be seen: a fresh tile that is used at all, and a value with a partial valid region of which an operation reads more than that
-//! (another valid region, a window, a reshape). All other operations stay inside the valid regions of their operands.
+//! be seen: a fresh tile that is used (unless the first iteration of a loop replaces it unseen), and a value with a partial
+//! valid region of which an operation reads more than that (another valid region, a window, a reshape). All other operations stay inside the valid regions of their operands.
 
 use ir::{Function, Opcode, Value};
 
@@ -69,4 +69,70 @@ fn joined(f: &Function, user: ir::Op, value: Value) -> Vec<Value> {
         _ => {}
     }
     out
+}
+
+/// Whether a fresh tile is only the initial value of a loop whose first iteration makes a new one without looking: the
+/// usual way to start a sum (`if k == 0: acc = matmul(…) else: acc = matmul_acc(acc, …)`). Then nobody sees what it holds.
+pub(crate) fn is_start_of_loop(f: &Function, value: Value) -> bool {
+    let users = f.users(value);
+    let [user] = users[..] else { return false };
+    let data = &f.ops[user];
+    if data.opcode != Opcode::For || !runs(f, data) {
+        return false;
+    }
+    let body = data.regions[0];
+    let (iv, names) = (f.blocks[body].args[0], &f.blocks[body].args[1..]);
+    let lower = data.named("lower")[0];
+    data.named("init")
+        .iter()
+        .zip(names)
+        .filter(|(init, _)| **init == value)
+        .all(|(_, &name)| f.users(name).into_iter().all(|op| is_skipped_first(f, op, body, iv, lower)))
+}
+
+/// At least once, by its literal bounds.
+fn runs(f: &Function, data: &ir::OpData) -> bool {
+    let known = |name: &str| f.const_int(data.named(name)[0]);
+    match (known("lower"), known("upper"), known("step")) {
+        (Some(lower), Some(upper), Some(step)) => (step > 0 && lower < upper) || (step < 0 && lower > upper),
+        _ => false,
+    }
+}
+
+/// Whether `op`, in the loop body `body`, stands in the branch that is not taken in the first iteration.
+fn is_skipped_first(f: &Function, op: ir::Op, body: ir::Block, iv: Value, lower: Value) -> bool {
+    let mut block = f.ops[op].block;
+    while block != body {
+        let Some(parent) = f.blocks[block].parent else { return false };
+        let data = &f.ops[parent];
+        if data.opcode == Opcode::If {
+            let first = is_first(f, data.named("condition")[0], iv, lower);
+            let branch = data.regions.iter().position(|&r| r == block);
+            if matches!((first, branch), (Some(true), Some(1)) | (Some(false), Some(0))) {
+                return true;
+            }
+        }
+        block = data.block;
+    }
+    false
+}
+
+/// Whether the condition says "this is the first iteration" (true), or "it is not" (false).
+fn is_first(f: &Function, condition: Value, iv: Value, lower: Value) -> Option<bool> {
+    let data = &f.ops[f.def_op(condition)?];
+    if data.opcode != Opcode::ScalarCmp {
+        return None;
+    }
+    let (a, b) = (data.named("a")[0], data.named("b")[0]);
+    let other = match (a == iv, b == iv) {
+        (true, false) => b,
+        (false, true) => a,
+        _ => return None,
+    };
+    let same = other == lower || (f.const_int(other).is_some() && f.const_int(other) == f.const_int(lower));
+    match data.attrs.word("predicate") {
+        Some("eq") if same => Some(true),
+        Some("ne") if same => Some(false),
+        _ => None,
+    }
 }

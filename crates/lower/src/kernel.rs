@@ -20,7 +20,7 @@ use crate::phi::{is_tensor, is_tile, joins, yielded};
 use crate::spaces::{self, Spaces};
 use crate::tile::Place;
 use crate::webs::{self, Web, Webs};
-use crate::{Fail, Options};
+use crate::{Choices, Fail, Options};
 
 pub(crate) use buffers::Held;
 
@@ -52,6 +52,7 @@ pub(crate) struct Kernel<'a> {
     profile: Profile,
     spaces: &'a Spaces,
     webs: &'a Webs,
+    choices: &'a mut Choices,
     b: Builder<'a>,
     tensors: BTreeMap<Value, TensorParam>,
     /// Names of captured tensors inside the scope.
@@ -75,17 +76,25 @@ pub(crate) fn outline(
     name: String,
     arch: Arch,
     options: &Options,
+    choices: &mut Choices,
 ) -> Result<Task, Vec<Diagnostic>> {
-    outline_one(src, scope, name, arch, options).map_err(|fail| vec![*fail])
+    outline_one(src, scope, name, arch, options, choices).map_err(|fail| vec![*fail])
 }
 
-fn outline_one(src: &Function, scope: Op, name: String, arch: Arch, options: &Options) -> Result<Task, Fail> {
+fn outline_one(
+    src: &Function,
+    scope: Op,
+    name: String,
+    arch: Arch,
+    options: &Options,
+    choices: &mut Choices,
+) -> Result<Task, Fail> {
     let region = src.ops[scope].regions[0];
     let captured = captures(src, scope)?;
     let aliases = aliases(src, scope, &captured.args)?;
     let tile_joins = joins(src, region, is_tile);
     let spaces = spaces::assign(src, region, &tile_joins)?;
-    let webs = webs::build(src, region, &tile_joins, &spaces)?;
+    let webs = webs::build(src, region, &tile_joins, &spaces, choices)?;
     let kind = match (spaces.cube, spaces.vector) {
         (true, true) => FunctionKind::Cluster,
         (true, false) => FunctionKind::Kernel(Core::Cube),
@@ -120,6 +129,7 @@ fn outline_one(src: &Function, scope: Op, name: String, arch: Arch, options: &Op
         profile: options.profile,
         spaces: &spaces,
         webs: &webs,
+        choices,
         b: Builder::new(&mut function),
         tensors: BTreeMap::new(),
         aliases,

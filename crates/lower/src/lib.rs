@@ -16,6 +16,7 @@
 
 mod access;
 mod captures;
+mod choices;
 mod extent;
 mod fill;
 mod kernel;
@@ -27,6 +28,8 @@ mod tile;
 mod webs;
 
 use std::collections::BTreeMap;
+
+pub use choices::Choices;
 
 use diag::Diagnostic;
 use dtype::Profile;
@@ -44,6 +47,11 @@ pub(crate) type Fail = Box<Diagnostic>;
 
 /// Lowers a verified tensor-level program. All scopes are tried; the errors of all that fail are returned.
 pub fn lower(program: &Program, options: &Options) -> Result<Program, Vec<Diagnostic>> {
+    lower_with(program, options, &mut Choices::default())
+}
+
+/// [`lower`], with other decisions where there are several right ones.
+pub fn lower_with(program: &Program, options: &Options, choices: &mut Choices) -> Result<Program, Vec<Diagnostic>> {
     if program.level != Level::Tensor {
         return Err(vec![Diagnostic::error("wrong-level", "only a tensor-level program can be lowered")]);
     }
@@ -56,7 +64,7 @@ pub fn lower(program: &Program, options: &Options) -> Result<Program, Vec<Diagno
             continue;
         }
         let name = unique(entry.ops[op].attrs.word("name").unwrap_or("kernel"), &mut names);
-        match kernel::outline(entry, op, name, program.arch, options) {
+        match kernel::outline(entry, op, name, program.arch, options, choices) {
             Ok(task) => {
                 tasks.insert(op, task);
             }

@@ -42,14 +42,22 @@ pub(crate) fn joins(f: &Function, region: Block, is: fn(&Type) -> bool) -> Joins
         match data.opcode {
             Opcode::For => {
                 let carried = &f.blocks[data.regions[0]].args[1..];
-                edges(carried, data.named("init"));
-                edges(carried, yielded(f, data.regions[0]));
+                let (init, next) = (data.named("init"), yielded(f, data.regions[0]));
+                edges(carried, init);
+                edges(carried, next);
+                // A name that is carried unchanged is its initial value.
+                let kept = (0..carried.len()).filter(|&i| next.get(i) == Some(&carried[i]) && is(f.ty(carried[i])));
+                joins.same.extend(kept.map(|i| (init[i], carried[i])));
                 joins.same.extend(pairs(f, carried, &data.results, is));
             }
             Opcode::If => {
                 for &branch in &data.regions {
                     edges(&data.results, yielded(f, branch));
                 }
+                // Both branches give one value.
+                let (a, b) = (yielded(f, data.regions[0]), yielded(f, data.regions[1]));
+                let kept = (0..data.results.len()).filter(|&i| a.get(i) == b.get(i) && is(f.ty(data.results[i])));
+                joins.same.extend(kept.map(|i| (a[i], data.results[i])));
             }
             Opcode::While => {
                 let first = &f.blocks[data.regions[0]].args;

@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use diag::Diagnostic;
 use ir::{Block, Def, Function, Op, Opcode, Type, Value};
 
-use crate::Fail;
 use crate::captures::ops_in;
 use crate::fill;
 use crate::phi::{Joins, yielded};
 use crate::spaces::{Spaces, tile_values};
 use crate::tile::{Place, flat};
+use crate::{Choices, Fail};
 
 /// A class of values that share a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -67,7 +67,13 @@ impl Webs {
     }
 }
 
-pub(crate) fn build(f: &Function, region: Block, joins: &Joins, spaces: &Spaces) -> Result<Webs, Fail> {
+pub(crate) fn build(
+    f: &Function,
+    region: Block,
+    joins: &Joins,
+    spaces: &Spaces,
+    choices: &mut Choices,
+) -> Result<Webs, Fail> {
     let ops = ops_in(f, region);
     let values = tile_values(f, region, &ops);
     let mut webs = Webs { of: BTreeMap::new(), members: BTreeMap::new(), allocate: BTreeMap::new() };
@@ -97,16 +103,31 @@ pub(crate) fn build(f: &Function, region: Block, joins: &Joins, spaces: &Spaces)
         }
         webs.merge(acc, sum);
     }
+    let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
     for edge in &joins.edges {
         let place = spaces.home(edge.target);
         if spaces.home(edge.source) != place {
             continue;
         }
-        if free(&webs, edge.target, edge.source) {
+        if free(&webs, edge.target, edge.source) && (place == Place::Acc || choices.share()) {
             webs.merge(edge.target, edge.source);
         } else if place == Place::Acc {
             let what = "two accumulators that are both alive would have to be one here";
             return Err(no_copy(f, edge.at, what));
+        } else {
+            // Both names are wanted afterwards, and a change of one would have to show in the other (rule 14).
+            let both = conflicts.contains(&(edge.target.min(edge.source), edge.target.max(edge.source)));
+            let is_changed = |v: Value| webs.members(webs.of(v)).iter().any(|m| changed.contains(m));
+            if both && (is_changed(edge.target) || is_changed(edge.source)) {
+                return Err(Box::new(
+                    Diagnostic::unsupported(
+                        "changed-join",
+                        "a tile that is changed in place gets a second name here while the first is still used",
+                    )
+                    .at(f.ops[edge.at].span, "here")
+                    .help("copy the tile first, or use one name"),
+                ));
+            }
         }
     }
     for &op in &ops {
@@ -116,7 +137,7 @@ pub(crate) fn build(f: &Function, region: Block, joins: &Joins, spaces: &Spaces)
         }
         let (source, result) = (data.operands[0], data.results[0]);
         let vec = spaces.home(source) == Place::Vec && spaces.home(result) == Place::Vec;
-        if vec && free(&webs, source, result) {
+        if vec && free(&webs, source, result) && choices.share() {
             webs.merge(source, result);
         }
     }
@@ -214,6 +235,9 @@ impl Liveness<'_> {
             targets.iter().copied().zip(sources.iter().copied()).filter(|&(t, _)| self.is_tile(t)).collect();
         live.extend(pairs.iter().map(|p| p.0));
         for &(target, source) in &pairs {
+            if target == source {
+                continue;
+            }
             self.write(target, &live, Some(source));
             for &(_, other) in &pairs {
                 if other != source {

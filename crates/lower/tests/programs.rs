@@ -88,7 +88,8 @@ fn an_accumulator_is_one_buffer_through_loop_and_branch() {
             .filter(|&op| f.ops[op].opcode.name().starts_with("tmatmul"))
             .map(|op| f.ops[op].dests[0])
             .collect();
-        assert_eq!(sums.len(), 3);
+        // No zeros: the first iteration replaces them unseen.
+        assert_eq!(sums.len(), 2);
         assert!(sums.iter().all(|&s| s == sums[0]));
         assert!(!ops(&p, "gemm_tile").contains(&"tmov"));
     }

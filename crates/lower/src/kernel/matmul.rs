@@ -74,7 +74,7 @@ impl Kernel<'_> {
     }
 
     /// How much of K fits in Left and Right at once.
-    fn k_part(&self, dtype: DType, m: u64, n: u64, k: u64) -> Result<u64, Fail> {
+    fn k_part(&mut self, dtype: DType, m: u64, n: u64, k: u64) -> Result<u64, Fail> {
         let size = dtype.size() as u64;
         let chip = self.arch.chip();
         let of = |space: Space, rows: u64| chip.capacity(space).language as u64 / (rows * size);
@@ -82,7 +82,7 @@ impl Kernel<'_> {
         let n_cols = n.next_multiple_of(granule(dtype));
         let fits = of(Space::Left, m_rows).min(of(Space::Right, n_cols));
         if k.next_multiple_of(granule(dtype)) <= fits {
-            return Ok(k);
+            return Ok(self.choices.part(k.next_multiple_of(CUT), CUT).min(k));
         }
         let part = fits / CUT * CUT;
         if part == 0 {
@@ -99,7 +99,7 @@ impl Kernel<'_> {
                 ),
             ));
         }
-        Ok(part)
+        Ok(self.choices.part(part, CUT))
     }
 
     /// How much of the valid extent `whole` (of `k`) is in the part from `start`.

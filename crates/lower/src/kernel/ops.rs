@@ -187,6 +187,9 @@ impl Kernel<'_> {
         let extents = self.given_extents(value, &[])?;
         self.extents.insert(value, extents);
         let held = self.define(value)?;
+        if fill::is_start_of_loop(self.src, value) && self.choices.leave_out() {
+            return self.cross(value);
+        }
         let last = if self.spaces.home(value) == Place::Acc {
             self.zero_accumulator(value, held)?
         } else {
