@@ -41,8 +41,9 @@ lint:
 wheel: $(VENV)/ready
 	$(BIN)/maturin build --release --out dist
 
-upstream: wheel
-	$(BIN)/python tests/upstream/run.py
+upstream:
+	@if [ -d "$$TILEWRIGHT_UPSTREAM/pypto-lib" ]; then $(MAKE) --no-print-directory wheel; fi
+	@$(PYTHON) tests/upstream/run.py
 
 clean:
 	rm -rf $(VENV) dist target build_output

@@ -1,0 +1,124 @@
+"""Unmodified upstream scripts on our machines: `make upstream`, with a checkout in $TILEWRIGHT_UPSTREAM.
+
+That folder holds `pypto-lib/` (and `pypto/`). A virtual environment with torch and our wheel is made in it, under
+`.tilewright-venv`; the scripts run with pypto-lib's own harness and comparators, each in a scratch folder. Nothing of the
+checkout is changed or kept. Without the folder this prints `not run` and exits with 3: a case that was not run has not
+passed.
+
+    python tests/upstream/run.py [--also SCRIPT]... [--platform P]... [--check levels]
+
+SCRIPT is relative to the folder (`pypto/examples/beginner/01_hello_world.py`); those without `-p` run on their default.
+"""
+
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CASES = [
+    "pypto-lib/examples/beginner/hello_world.py",
+    "pypto-lib/examples/intermediate/softmax.py",
+    "pypto-lib/examples/beginner/matmul.py",
+    "pypto-lib/examples/intermediate/gemm.py",
+    "pypto-lib/examples/advanced/gemm_eltwise.py",
+]
+PLATFORMS = ["a2a3sim", "a5sim"]
+TIMEOUT = 300
+
+
+def environment(folder):
+    """The interpreter of the folder's virtual environment, with torch and the newest wheel."""
+    wheels = sorted((ROOT / "dist").glob("tilewright-*.whl"), key=lambda w: w.stat().st_mtime)
+    if not wheels:
+        sys.exit("no wheel in dist/: run `make upstream`, which builds it")
+    venv = folder / ".tilewright-venv"
+    python = venv / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.run([python, "-c", "import torch"], capture_output=True, check=False).returncode:
+        print("installing torch (large, once)", flush=True)
+        subprocess.run([*pip, "torch"], check=True)
+    subprocess.run([*pip, "numpy", "ml_dtypes", "pytest"], check=True)
+    subprocess.run([*pip, "--force-reinstall", "--no-deps", wheels[-1]], check=True)
+    return python
+
+
+def run(python, folder, script, platform, check):
+    """(verdict, seconds, output) of one case."""
+    command = [python, "-m", "tilewright", "run", *(["--check", check] if check else []), folder / script]
+    text = (folder / script).read_text()
+    takes_platform = "--platform" in text
+    if takes_platform:
+        command += ["-p", platform]
+    elif platform != PLATFORMS[0]:
+        return "no -p", 0.0, ""
+    # The harness is a folder of pypto-lib; its scripts expect it on the path.
+    env = {**os.environ, "PYTHONPATH": os.fspath(folder / "pypto-lib")}
+    began = time.perf_counter()
+    with tempfile.TemporaryDirectory() as scratch:
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, cwd=scratch, env=env, timeout=TIMEOUT, check=False
+            )
+        except subprocess.TimeoutExpired as late:
+            return "fail", TIMEOUT, f"no end after {TIMEOUT} s\n{late.stdout or ''}"
+    seconds = time.perf_counter() - began
+    output = done.stdout + done.stderr
+    if done.returncode == 4:
+        return "unsupported", seconds, output
+    if done.returncode:
+        return "fail", seconds, output
+    # The harness also says PASS when it had nothing to compare with.
+    if "validation skipped" in output.lower():
+        return "fail", seconds, "nothing was compared\n" + output
+    return "pass", seconds, output
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--also", action="append", default=[], metavar="SCRIPT")
+    parser.add_argument("--only", action="append", metavar="SCRIPT", help="instead of the standard cases")
+    parser.add_argument("--platform", action="append", choices=["a2a3", "a2a3sim", "a5", "a5sim"])
+    parser.add_argument("--check", choices=["levels"])
+    options = parser.parse_args()
+
+    given = os.environ.get("TILEWRIGHT_UPSTREAM")
+    folder = pathlib.Path(given).resolve() if given else None
+    if folder is None or not (folder / "pypto-lib").is_dir():
+        where = f"{folder} has no pypto-lib/" if folder else "TILEWRIGHT_UPSTREAM is not set"
+        print(f"upstream: not run ({where})")
+        return 3
+
+    python = environment(folder)
+    cases = (options.only or CASES) + options.also
+    platforms = options.platform or PLATFORMS
+    width = max(len(c) for c in cases)
+    verdicts, outputs = [], []
+    print(f"{'case':{width}}  " + "  ".join(f"{p:18}" for p in platforms))
+    for case in cases:
+        print(f"{case:{width}}", end="", flush=True)
+        for platform in platforms:
+            if (folder / case).is_file():
+                verdict, seconds, output = run(python, folder, case, platform, options.check)
+            else:
+                verdict, seconds, output = "fail", 0.0, "no such script"
+            print(f"  {f'{verdict} {seconds:.1f} s':18}", end="", flush=True)
+            verdicts.append(verdict)
+            if verdict in ("fail", "unsupported"):
+                outputs.append(f"--- {case} on {platform}: {verdict}\n{output.strip()[-3000:]}")
+        print()
+    print()
+    for output in outputs:
+        print(output, end="\n\n")
+    counts = {v: verdicts.count(v) for v in ("pass", "fail", "unsupported")}
+    print("upstream: " + ", ".join(f"{n} {v}" for v, n in counts.items()))
+    return 1 if counts["fail"] else 4 if counts["unsupported"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
