@@ -8,6 +8,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PY := python tests examples benches
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
 .PHONY: setup demo test bench lint upstream wheel clean
@@ -16,7 +17,7 @@ setup: $(VENV)/built
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'numpy>=1.24' 'ml_dtypes>=0.3' 'pytest>=8'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'numpy>=1.24' 'ml_dtypes>=0.3' 'pytest>=8' 'ruff==0.15.*'
 	touch $@
 
 $(VENV)/built: $(VENV)/ready $(SOURCES)
@@ -34,9 +35,11 @@ test: setup
 bench: setup
 	$(BIN)/python benches/run.py
 
-lint:
+lint: $(VENV)/ready
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets -- -D warnings
+	$(BIN)/ruff format --check $(PY)
+	$(BIN)/ruff check $(PY)
 
 wheel: $(VENV)/ready
 	$(BIN)/maturin build --release --out dist

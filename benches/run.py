@@ -1,8 +1,8 @@
 """`make bench`: prints the tables of docs/benchmarks.md for this machine.
 
-Per example and architecture: compile time (best of 5, nothing cached), run time of the machine level (best of 5), tasks,
-and the wall time of the whole script, from the start of Python to PASS. Then the cost of a task that does almost nothing,
-and the rates of the tile instructions against the host's measured limits.
+Per example and architecture: compile time (best of 5, nothing cached), run time of the machine level (best of 5),
+tasks, and the wall time of the whole script, from the start of Python to PASS. Then the cost of a task that does almost
+nothing, and the rates of the tile instructions against the host's measured limits.
 """
 
 import argparse
@@ -15,7 +15,6 @@ import sys
 import time
 
 import numpy as np
-
 import tilewright
 import tilewright.language as pl
 
@@ -95,7 +94,10 @@ def main():
             compiled = compile_time(kernel, module.arguments(), config)
             seconds, tasks = run_time(kernel, module.arguments, config)
             script = script_time(file, arch)
-            print(f"| {file.stem} | {arch} | {1e3 * compiled:.1f} | {1e3 * seconds:.2f} | {tasks} | {script:.2f} |", flush=True)
+            print(
+                f"| {file.stem} | {arch} | {1e3 * compiled:.1f} | {1e3 * seconds:.2f} | {tasks} | {script:.2f} |",
+                flush=True,
+            )
 
     def tiny():
         return {"x": np.ones((TASKS * 8, 8), np.float32), "y": np.zeros((TASKS * 8, 8), np.float32)}
@@ -103,11 +105,14 @@ def main():
     print("\n| task overhead | µs a task |\n| --- | ---: |")
     for threads in (1, os.cpu_count()):
         seconds, tasks = run_time(many_tasks, tiny, tilewright.RunConfig(), threads)
-        print(f"| {tasks} tasks of one 8×8 tile, {threads} thread{'s' if threads > 1 else ''} | {1e6 * seconds / tasks:.2f} |")
+        what = f"{tasks} tasks of one 8×8 tile, {threads} thread{'s' if threads > 1 else ''}"
+        print(f"| {what} | {1e6 * seconds / tasks:.2f} |")
 
     if not options.no_rates:
         print("\nRates of tile instructions (one core):\n", flush=True)
-        subprocess.run(["cargo", "run", "--release", "--quiet", "-p", "isa", "--example", "rates"], check=True, cwd=ROOT)
+        subprocess.run(
+            ["cargo", "run", "--release", "--quiet", "-p", "isa", "--example", "rates"], check=True, cwd=ROOT
+        )
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """Orchestration that reads a result and branches on it.
 
 A task measures the largest magnitude of each row. The orchestration reads those numbers (which waits for the task) and
-decides: if the peak is above the limit, halve the matrix until it is not; otherwise double it once. `steps` counts the halvings.
+decides: if the peak is above the limit, halve the matrix until it is not; otherwise double it once. `steps` counts
+the halvings.
 """
 
 import numpy as np
-
 import tilewright.language as pl
 from tilewright import golden
 

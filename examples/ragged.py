@@ -6,7 +6,6 @@ caller's contents stay.
 """
 
 import numpy as np
-
 import tilewright.language as pl
 from tilewright import golden
 

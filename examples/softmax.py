@@ -1,10 +1,9 @@
 """Softmax over the rows of a matrix, in the numerically stable form.
 
-    y[r, c] = exp(x[r, c] - max(x[r])) / sum(exp(x[r] - max(x[r])))
+y[r, c] = exp(x[r, c] - max(x[r])) / sum(exp(x[r] - max(x[r])))
 """
 
 import numpy as np
-
 import tilewright.language as pl
 from tilewright import golden
 

@@ -8,7 +8,6 @@ barrier needs.
 """
 
 import numpy as np
-
 import tilewright.language as pl
 from tilewright import golden
 

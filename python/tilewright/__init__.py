@@ -1,6 +1,6 @@
 """Tilewright: compiles, runs, checks and debugs PTO tile kernels on an ordinary computer.
 
-    import tilewright.language as pl
+import tilewright.language as pl
 """
 
 from . import language

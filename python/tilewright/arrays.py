@@ -84,4 +84,6 @@ def numpy_dtype(dtype):
         import ml_dtypes
 
         return numpy.dtype(ml_dtypes.bfloat16)
-    return numpy.dtype({"FP32": "float32", "FP16": "float16", "BOOL": "bool", "INDEX": "int64"}.get(dtype, dtype.lower()))
+    return numpy.dtype(
+        {"FP32": "float32", "FP16": "float16", "BOOL": "bool", "INDEX": "int64"}.get(dtype, dtype.lower())
+    )

@@ -76,7 +76,10 @@ def _run(options, parser):
         code = 3
     if options.check and code == 0:
         compared = session.compared if session else 0
-        print(f"tilewright: --check {options.check}: {compared} run(s) compared at every level, no difference", file=sys.stderr)
+        print(
+            f"tilewright: --check {options.check}: {compared} run(s) compared at every level, no difference",
+            file=sys.stderr,
+        )
     return code
 
 

@@ -11,8 +11,8 @@ import tempfile
 from typing import Any
 
 from .arrays import numpy_dtype
-from .config import BackendType, DfxOptions, DistributedConfig, MemoryPlanner, OptimizationStrategy, RunConfig
 from .compiled import CompiledProgram, execute_compiled
+from .config import BackendType, DfxOptions, DistributedConfig, MemoryPlanner, OptimizationStrategy, RunConfig
 from .errors import TilewrightError, UnsupportedError
 from .kernel import JITFunction
 from .language._legacy import LegacyProgram
@@ -22,8 +22,8 @@ __all__ = [
     "DistributedConfig", "DistributedWorker", "LogLevel", "MemoryPlanner", "OptimizationStrategy", "ParamDirection",
     "PartialCodegenError", "PassManager", "RunConfig", "RunResult", "ScalarSpec", "StackedDeviceTensor", "TensorSpec",
     "benchmark", "configure_log", "current_level", "ensure_pto_isa_root", "execute_compiled", "get_backend_type",
-    "invalidate_binary_cache", "ir_compile", "pto_isa_include_dir", "python_print", "rebuild_kernel_cpp_from_pto", "run",
-    "set_backend_type", "to_runtime_shape", "to_torch_dtype",
+    "invalidate_binary_cache", "ir_compile", "pto_isa_include_dir", "python_print", "rebuild_kernel_cpp_from_pto",
+    "run", "set_backend_type", "to_runtime_shape", "to_torch_dtype",
 ]  # fmt: skip
 
 
@@ -104,11 +104,13 @@ def ir_compile(
     emit_source_loc=None,
     dump_ptoas_passes=False,
 ):
-    """`pypto.ir.compile`: takes the programs of `@pl.program`, which are refused; `@pl.jit` functions compile themselves."""
+    """`pypto.ir.compile`: takes programs of `@pl.program` (refused); `@pl.jit` functions have `.compile`."""
     if isinstance(program, LegacyProgram):
         program.refuse()
     if isinstance(program, JITFunction):
-        raise TypeError(f"ir.compile takes a @pl.program; `{program.__name__}` is a @pl.jit function: call its .compile()")
+        raise TypeError(
+            f"ir.compile takes a @pl.program; `{program.__name__}` is a @pl.jit function: call its .compile()"
+        )
     raise TypeError(f"ir.compile takes a @pl.program, got {type(program).__name__}")
 
 

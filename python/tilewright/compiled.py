@@ -105,7 +105,9 @@ class CompiledProgram:
         """Runs on these arrays and scalars, one per parameter, in order. All are checked before any is written."""
         params = self._native.params
         if len(args) != len(params):
-            raise TypeError(f"{self.name}() takes {len(params)} arguments ({', '.join(p.name for p in params)}), got {len(args)}")
+            raise TypeError(
+                f"{self.name}() takes {len(params)} arguments ({', '.join(p.name for p in params)}), got {len(args)}"
+            )
         passed = [self._argument(p, a) for p, a in zip(params, args)]
         options = session.options
         with session.watch():
@@ -138,8 +140,12 @@ class CompiledProgram:
         if borrowed.dtype != param.dtype:
             raise TypeError(f"{where} takes elements of {param.dtype}, got {borrowed.dtype}")
         shown = ["?" if d is None else d for d in param.shape]
-        if len(borrowed.shape) != len(param.shape) or any(d is not None and d != n for d, n in zip(param.shape, borrowed.shape)):
-            raise ValueError(f"{where} takes an array of shape [{', '.join(map(str, shown))}], got one of {list(borrowed.shape)}")
+        if len(borrowed.shape) != len(param.shape) or any(
+            d is not None and d != n for d, n in zip(param.shape, borrowed.shape)
+        ):
+            raise ValueError(
+                f"{where} takes an array of shape [{', '.join(map(str, shown))}], got one of {list(borrowed.shape)}"
+            )
         if param.direction != "in" and not borrowed.writable:
             raise ValueError(f"{where} is written, but the array is read-only")
         return borrowed

@@ -44,11 +44,14 @@ def main(kernel, arguments, expected, *, rtol, atol, argv=None):
     ran = time.perf_counter()
 
     print(f"{kernel.__name__} on {_native.machine(config.arch)}")
-    print(f"  {len(program.functions)} functions, compiled in {1e3 * (compiled - began):.1f} ms, ran in {1e3 * (ran - compiled):.1f} ms")
+    times = f"compiled in {1e3 * (compiled - began):.1f} ms, ran in {1e3 * (ran - compiled):.1f} ms"
+    print(f"  {len(program.functions)} functions, {times}")
     failed = []
     for name, value in golden.items():
         worst, bad = error(args[name], value, rtol, atol)
-        allowed = "exact" if rtol == atol == 0 or args[name].dtype.kind in "iub" else f"allowed {atol:g} + {rtol:g}·|golden|"
+        allowed = (
+            "exact" if rtol == atol == 0 or args[name].dtype.kind in "iub" else f"allowed {atol:g} + {rtol:g}·|golden|"
+        )
         verdict = "ok" if not bad else f"{bad} of {np.size(value)} elements out of tolerance"
         print(f"  {name}: {args[name].dtype}{list(args[name].shape)}, largest error {worst:.3g} ({allowed}): {verdict}")
         if bad:

@@ -67,7 +67,9 @@ class JITFunction:
     def lower(self, *args, config=None, **kwargs):
         """The program at every level, to be looked at."""
         session = sessions.current()
-        return session_compile(session, self, self._specs(args, kwargs, signature_mode=True), config or RunConfig()).program
+        return session_compile(
+            session, self, self._specs(args, kwargs, signature_mode=True), config or RunConfig()
+        ).program
 
     def __call__(self, *args, config=None, **kwargs):
         """Compiles if need be, and runs on these arrays. What the function returns is returned: for an output that was
@@ -83,9 +85,13 @@ class JITFunction:
         if self.kind == "entry":
             return
         if self.kind in ("host", "extern"):
-            raise UnsupportedError(f"`{self.__name__}` is a @pl.jit.{self.kind} function, which Tilewright does not run yet")
+            raise UnsupportedError(
+                f"`{self.__name__}` is a @pl.jit.{self.kind} function, which Tilewright does not run yet"
+            )
         form = {"kernel": "incore"}.get(self.kind, self.kind)
-        raise TypeError(f"`{self.__name__}` is a @pl.jit.{form} function: it is called from a @pl.jit function, not from Python")
+        raise TypeError(
+            f"`{self.__name__}` is a @pl.jit.{form} function: it is called from a @pl.jit function, not from Python"
+        )
 
     def _bind(self, args, kwargs):
         """Parameter name to argument, in order, defaults applied."""
@@ -123,7 +129,9 @@ class JITFunction:
                 if name in kwargs:
                     raise TypeError(f"{self.__name__}(): `{name}` takes an array, got {type(kwargs[name]).__name__}")
                 if shape is None or dtype is None:
-                    raise TypeError(f"{self.__name__}(): `{name}` has no shape and element type in its annotation; pass arrays")
+                    raise TypeError(
+                        f"{self.__name__}(): `{name}` has no shape and element type in its annotation; pass arrays"
+                    )
                 # A dynamic extent stays one in the program; the number only stands for it.
                 specs.append(("tensor", dtype, [1 if isinstance(d, tuple) else d for d in shape]))
                 continue
@@ -184,7 +192,8 @@ def _check_shape(where, name, want, shape, extents):
         first = extents.setdefault(d[2], (name, axis, n))
         if first[2] != n:
             raise ValueError(
-                f"{where} has {n} for the extent {d[1]} of dimension {axis}, but `{first[0]}` has {first[2]} in dimension {first[1]}"
+                f"{where} has {n} for the extent {d[1]} of dimension {axis}, "
+                f"but `{first[0]}` has {first[2]} in dimension {first[1]}"
             )
 
 

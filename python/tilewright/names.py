@@ -19,7 +19,7 @@ from .language._marker import Marker, Namespace, Word
 from .language._types import RUNTIME, Array, DataType, DynVar, InOut, Out, Scalar, Tensor
 
 # Element types that programs can have. The others are names of the language that the front end refuses.
-SUPPORTED = {"BOOL", "INT8", "INT16", "INT32", "INT64", "INDEX", "UINT8", "UINT16", "UINT32", "UINT64", "FP16", "BF16", "FP32"}  # fmt: skip
+SUPPORTED = set("BOOL INT8 INT16 INT32 INT64 INDEX UINT8 UINT16 UINT32 UINT64 FP16 BF16 FP32".split())
 
 _MISSING = object()
 
@@ -146,7 +146,9 @@ def annotations(function):
                 try:
                     notes[name] = eval(text, scope)  # noqa: S307 - what Python does with annotations
                 except Exception as error:
-                    raise TypeError(f"the annotation of `{name}` in `{function.__name__}` has no value: {error}") from error
+                    raise TypeError(
+                        f"the annotation of `{name}` in `{function.__name__}` has no value: {error}"
+                    ) from error
     return notes
 
 

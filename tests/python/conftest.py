@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import pytest
-
 import tilewright
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

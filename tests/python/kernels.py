@@ -32,7 +32,9 @@ def double(x: pl.Tensor[[N, COLS], pl.FP32], y: pl.Out[pl.Tensor[[N, COLS], pl.F
 
 
 @pl.jit
-def same_extent(a: pl.Tensor[[N, COLS], pl.FP32], b: pl.Tensor[[N, COLS], pl.FP32], y: pl.Out[pl.Tensor[[N, COLS], pl.FP32]]):
+def same_extent(
+    a: pl.Tensor[[N, COLS], pl.FP32], b: pl.Tensor[[N, COLS], pl.FP32], y: pl.Out[pl.Tensor[[N, COLS], pl.FP32]]
+):
     rows = pl.tensor.dim(a, 0)
     for r in pl.parallel(0, rows, ROWS):
         with pl.at(level=pl.Level.CORE_GROUP):

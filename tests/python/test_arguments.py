@@ -6,7 +6,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 from kernels import COLS, ROWS, add_scalar, any_shape, double, fresh, same_extent, shift_rows
-
 from tilewright import RunConfig
 
 pytestmark = pytest.mark.usefixtures("session")
@@ -37,7 +36,9 @@ def test_a_tensor_the_program_made_is_returned():
     np.testing.assert_array_equal(result, -x)
 
 
-@pytest.mark.parametrize("value", [2, True, np.float32(2), np.float64(2), np.int64(2), ctypes.c_float(2), np.array(2.0)])
+@pytest.mark.parametrize(
+    "value", [2, True, np.float32(2), np.float64(2), np.int64(2), ctypes.c_float(2), np.array(2.0)]
+)
 def test_numbers_become_the_declared_type(value):
     x, y = x_and_y()
     add_scalar(x, value, y)
@@ -152,7 +153,13 @@ def test_refusals_name_the_parameter_and_touch_nothing():
     refused(TypeError, "`x` takes elements of FP32, got BF16", x.astype(ml_dtypes.bfloat16), 1.0, y)
     refused(TypeError, "`y`: elements of float64 are not supported", x, 1.0, y.astype(np.float64))
     refused(TypeError, "`x`.*big-endian", x.astype(">f4"), 1.0, y)
-    refused(ValueError, r"`x` takes an array of shape \[16, 64\], got one of \[16, 65\]", np.zeros((16, 65), np.float32), 1.0, y)
+    refused(
+        ValueError,
+        r"`x` takes an array of shape \[16, 64\], got one of \[16, 65\]",
+        np.zeros((16, 65), np.float32),
+        1.0,
+        y,
+    )
     refused(ValueError, r"`x` takes an array of shape \[16, 64\], got one of \[1024\]", x.reshape(-1), 1.0, y)
     refused(ValueError, "`x`: the array is not contiguous", np.asfortranarray(x), 1.0, y)
     refused(ValueError, "`y`: the array is not contiguous", x, 1.0, np.zeros((ROWS, 2 * COLS), np.float32)[:, ::2])
@@ -167,7 +174,9 @@ def test_refusals_name_the_parameter_and_touch_nothing():
 def test_misaligned_memory_is_refused():
     x, y = x_and_y()
     raw = np.zeros(x.nbytes + 1, np.uint8)
-    skewed = raw[1:].view(np.float32) if raw.ctypes.data % 4 == 3 else np.frombuffer(raw.data, np.float32, ROWS * COLS, 1)
+    skewed = (
+        raw[1:].view(np.float32) if raw.ctypes.data % 4 == 3 else np.frombuffer(raw.data, np.float32, ROWS * COLS, 1)
+    )
     if skewed.ctypes.data % 4 == 0:
         pytest.skip("this NumPy aligned the memory")
     refused(ValueError, "`x`: the array is not aligned", skewed.reshape(ROWS, COLS), 1.0, y)

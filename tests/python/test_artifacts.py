@@ -7,9 +7,8 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
-from kernels import COLS, ROWS, add_scalar, double
-
 import tilewright.language as pl
+from kernels import COLS, ROWS, add_scalar, double
 from tilewright import ArtifactError, CompiledProgram, RunConfig, execute_compiled
 
 pytestmark = pytest.mark.usefixtures("session")

@@ -3,9 +3,8 @@
 import kernels
 import numpy as np
 import pytest
-from kernels import COLS, ROWS, add_scalar, any_shape, double, scale_by_global
-
 import tilewright
+from kernels import COLS, ROWS, add_scalar, any_shape, double, scale_by_global
 
 
 def programs(session):

@@ -39,7 +39,13 @@ def script(tmp_path):
 
 
 def test_a_script_that_passes(cli, script):
-    done = cli("run", script("assert (run() == 2).all(); assert __name__ == '__main__'; print(sys.argv[1:])"), "-p", "a5", "--x")
+    done = cli(
+        "run",
+        script("assert (run() == 2).all(); assert __name__ == '__main__'; print(sys.argv[1:])"),
+        "-p",
+        "a5",
+        "--x",
+    )
     assert (done.returncode, done.stdout.strip()) == (0, "['-p', 'a5', '--x']"), done.stderr
 
 
@@ -83,7 +89,9 @@ def test_a_program_error_shows_the_users_line_not_our_stack(cli, script):
     """
     done = cli("run", script(bad))
     assert done.returncode == 1
-    assert "Traceback" not in done.stderr and "pl.add(x[:, :], missing)" in done.stderr and "in the call at" in done.stderr
+    assert (
+        "Traceback" not in done.stderr and "pl.add(x[:, :], missing)" in done.stderr and "in the call at" in done.stderr
+    )
 
 
 def test_usage(cli, script):
@@ -125,7 +133,9 @@ def test_a_finding_that_the_script_swallows_still_counts(cli, script):
 
 @pytest.mark.parametrize("level", ["tensor", "tile", "machine"])
 def test_lower_prints_a_level_without_running_the_script(cli, script, level):
-    done = cli("lower", f"{script('if __name__ == `__main__`: raise SystemExit(9)'.replace('`', chr(39)))}:f", "--level", level)
+    done = cli(
+        "lower", f"{script('if __name__ == `__main__`: raise SystemExit(9)'.replace('`', chr(39)))}:f", "--level", level
+    )
     assert done.returncode == 0, done.stderr
     assert "tadd" in done.stdout
 
@@ -157,7 +167,12 @@ def test_env_prints_exports_that_work(cli, tmp_path):
 def test_no_pypto_without_being_asked(tmp_path):
     code = "import importlib.util, tilewright; print(importlib.util.find_spec('pypto'))"
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, env={"PATH": "/usr/bin:/bin"}, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin"},
+        check=False,
     )
     assert done.stdout.strip() == "None", done.stderr
 
@@ -189,7 +204,10 @@ def test_ctrl_c_stops_a_run(script):
         forever(np.zeros(8, np.int32))
     """
     process = subprocess.Popen(
-        [sys.executable, "-m", "tilewright", "run", str(script(text))], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "tilewright", "run", str(script(text))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         assert process.stdout.readline().strip() == "started"
@@ -203,6 +221,10 @@ def test_ctrl_c_stops_a_run(script):
 
 def test_an_example_is_a_plain_script_too(tmp_path):
     done = subprocess.run(
-        [sys.executable, str(EXAMPLES / "hello.py"), "-p", "a5sim"], capture_output=True, text=True, cwd=tmp_path, check=False
+        [sys.executable, str(EXAMPLES / "hello.py"), "-p", "a5sim"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
     )
     assert done.returncode == 0 and "PASS hello" in done.stdout, done.stdout + done.stderr

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-
 import tilewright.language as pl
 from tilewright import ProgramError, TilewrightError
 
@@ -100,7 +99,8 @@ def test_a_statement_that_is_not_of_the_language():
 def test_code_without_a_file():
     scope = {"pl": pl}
     exec(  # noqa: S102
-        "@pl.jit\ndef f(x: pl.Tensor[[16, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):\n    return y\n", scope
+        "@pl.jit\ndef f(x: pl.Tensor[[16, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):\n    return y\n",
+        scope,
     )
     with pytest.raises(OSError, match="the source of `f` is not at hand"):
         scope["f"](np.ones((16, 64), np.float32), np.ones((16, 64), np.float32))

@@ -5,9 +5,8 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import EXAMPLES
-
 import tilewright
+from conftest import EXAMPLES
 from tilewright import golden
 
 NAMES = sorted(f.stem for f in EXAMPLES.glob("*.py") if f.stem != "__main__")

@@ -1,7 +1,6 @@
 """The language outside kernels: markers, annotations, decorators."""
 
 import pytest
-
 import tilewright.language as pl
 from tilewright import RunConfig, UnsupportedError
 from tilewright.kernel import JITFunction

@@ -1,9 +1,9 @@
 """Unmodified upstream scripts on our machines: `make upstream`, with a checkout in $TILEWRIGHT_UPSTREAM.
 
 That folder holds `pypto-lib/` (and `pypto/`). A virtual environment with torch and our wheel is made in it, under
-`.tilewright-venv`; the scripts run with pypto-lib's own harness and comparators, each in a scratch folder. Nothing of the
-checkout is changed or kept. Without the folder this prints `not run` and exits with 3: a case that was not run has not
-passed.
+`.tilewright-venv`; the scripts run with pypto-lib's own harness and comparators, each in a scratch folder. Nothing of
+the checkout is changed or kept. Without the folder this prints `not run` and exits with 3: a case that was not run has
+not passed.
 
     python tests/upstream/run.py [--also SCRIPT]... [--platform P]... [--check levels]
 

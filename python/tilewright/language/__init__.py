@@ -4,6 +4,7 @@ Decorators and annotations run at `def` time. All other names are markers: they 
 parses the source of the functions, and nothing to Python.
 """
 
+from ..kernel import jit
 from . import _legacy, _names, _types, _words
 from ._legacy import function, inline, loads, loads_program, parse, parse_program, program
 from ._marker import Marker, Namespace
@@ -39,7 +40,6 @@ from ._words import (
     TensorLayout,
     TileLayout,
 )
-from ..kernel import jit
 
 Mem = MemorySpace
 

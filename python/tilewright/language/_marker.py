@@ -18,7 +18,7 @@ class Marker:
 
     def __call__(self, *args, **kwargs):
         raise TypeError(
-            f"pl.{self.canonical} was called outside a kernel: it has a meaning only in the body of a @pl.jit function, "
+            f"pl.{self.canonical} was called outside a kernel: it has meaning only in the body of a @pl.jit function, "
             "which is compiled from its source and never executed as Python"
         )
 
@@ -36,7 +36,7 @@ class Marker:
 
 
 class Namespace:
-    """A group of names: `pl.tensor`, `pl.system`. """
+    """A group of names: `pl.tensor`, `pl.system`."""
 
     def __init__(self, canonical, names):
         self.canonical = canonical
