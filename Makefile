@@ -17,7 +17,7 @@ setup: $(VENV)/built
 
 $(VENV)/ready: pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'numpy>=1.24' 'ml_dtypes>=0.3' 'pytest>=8' 'ruff==0.15.*'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check 'maturin>=1.9,<2' 'numpy>=1.24' 'ml_dtypes>=0.3' 'pytest>=8' 'ruff==0.17.6'
 	touch $@
 
 $(VENV)/built: $(VENV)/ready $(SOURCES)

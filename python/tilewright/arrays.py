@@ -62,18 +62,20 @@ def scalar_value(where, dtype, value):
     raise TypeError(f"{where} takes a number{f' of {dtype}' if dtype else ' or an array'}, got {type(value).__name__}")
 
 
-def new_array(dtype, shape, data, like=None):
-    """A fresh array with these bytes, of torch if `like` is a tensor of torch, else of NumPy."""
+def new_array(dtype, shape, data=None, like=None):
+    """A fresh array with these bytes (zeros without), of torch if `like` is a tensor of torch, else of NumPy."""
     if like is not None and type(like).__module__.split(".")[0] == "torch":
         import torch
 
         names = {"FP32": "float32", "FP16": "float16", "BF16": "bfloat16", "BOOL": "bool", "INDEX": "int64"}
         kind = getattr(torch, names.get(dtype, dtype.lower()))
         if not data:
-            return torch.empty(tuple(shape), dtype=kind)
+            return torch.zeros(tuple(shape), dtype=kind)
         return torch.frombuffer(bytearray(data), dtype=kind).reshape(tuple(shape))
     import numpy
 
+    if not data:
+        return numpy.zeros(tuple(shape), dtype=numpy_dtype(dtype))
     return numpy.frombuffer(bytearray(data), dtype=numpy_dtype(dtype)).reshape(tuple(shape))
 
 

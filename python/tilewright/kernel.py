@@ -9,7 +9,7 @@ import inspect
 
 from . import _native
 from . import session as sessions
-from .arrays import describe, is_array, scalar_value
+from .arrays import describe, is_array, new_array, scalar_value
 from .config import RunConfig
 from .errors import UnsupportedError
 from .language._types import RUNTIME
@@ -95,12 +95,32 @@ class JITFunction:
 
     def _bind(self, args, kwargs):
         """Parameter name to argument, in order, defaults applied."""
+        signature = inspect.signature(self._func)
         try:
-            bound = inspect.signature(self._func).bind(*args, **kwargs)
+            bound = signature.bind_partial(*args, **kwargs)
+            bound.apply_defaults()
+            if len(bound.arguments) < len(signature.parameters):
+                bound.arguments.update(self._fresh_outputs(bound.arguments))
+                bound = signature.bind(**bound.arguments)
         except TypeError as error:
             raise TypeError(f"{self.__name__}(): {error}") from None
-        bound.apply_defaults()
         return bound.arguments
+
+    def _fresh_outputs(self, given):
+        """Arrays of zeros for outputs that were not passed, where the annotation says what they are."""
+        arrays = [a for a in given.values() if is_array(a)]
+        extents = {}
+        for name, _, kind, *rest in self.parameters:
+            if kind == "tensor" and rest[0] and is_array(given.get(name)):
+                extents.update((d[2], n) for d, n in zip(rest[0], given[name].shape) if isinstance(d, tuple))
+        fresh = {}
+        for name, direction, kind, *rest in self.parameters:
+            if name in given or direction != "out" or kind != "tensor" or rest[0] is None or rest[1] is None:
+                continue
+            shape = [extents.get(d[2]) if isinstance(d, tuple) else d for d in rest[0]]
+            if None not in shape:
+                fresh[name] = new_array(rest[1], shape, like=arrays[0] if arrays else None)
+        return fresh
 
     def _check(self, bound):
         """The types of the arguments, for the compiler; errors name the parameter."""
