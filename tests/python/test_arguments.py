@@ -36,6 +36,17 @@ def test_a_tensor_the_program_made_is_returned():
     np.testing.assert_array_equal(result, -x)
 
 
+def test_outputs_that_are_not_passed_are_made():
+    x, _ = x_and_y()
+    result = add_scalar(x, 2.0)
+    assert isinstance(result, np.ndarray) and result.dtype == np.float32
+    np.testing.assert_array_equal(result, x + 2)
+    rows = np.ones((3 * ROWS, COLS), np.float32)
+    assert double(rows).shape == rows.shape
+    with pytest.raises(TypeError, match="missing a required argument: 'y'"):
+        any_shape(x)
+
+
 @pytest.mark.parametrize(
     "value", [2, True, np.float32(2), np.float64(2), np.int64(2), ctypes.c_float(2), np.array(2.0)]
 )
@@ -146,7 +157,7 @@ def refused(error, message, *args, **kwargs):
 
 def test_refusals_name_the_parameter_and_touch_nothing():
     x, y = x_and_y()
-    refused(TypeError, r"add_scalar\(\): missing a required argument: 'y'", x, 1.0)
+    refused(TypeError, r"add_scalar\(\): missing a required argument: 'a'", x)
     refused(TypeError, r"add_scalar\(\): too many", x, 1.0, y, y)
     refused(TypeError, r"add_scalar\(\): .*'z'", x, 1.0, y, z=1)
     refused(TypeError, "`x` takes elements of FP32, got FP16", x.astype(np.float16), 1.0, y)
