@@ -59,11 +59,18 @@ pub const RESERVED: Reg = 3;
 pub enum Inst {
     // Control.
     Jump(Pc),
-    Unless { condition: Reg, to: Pc },
+    Unless {
+        condition: Reg,
+        to: Pc,
+    },
     /// Fixes the trip count; jumps to the exit of the loop if it is 0.
-    Enter { spec: u32 },
+    Enter {
+        spec: u32,
+    },
     /// The next iteration, or falls out of the loop.
-    Next { spec: u32 },
+    Next {
+        spec: u32,
+    },
     End,
     /// Hands operation number `n` of the orchestration to the caller.
     Host(u32),
@@ -71,81 +78,311 @@ pub enum Inst {
     Trap(u32),
 
     // Scalars.
-    Move { dst: Reg, src: Reg },
-    AddI { dst: Reg, a: Reg, b: Reg },
-    SubI { dst: Reg, a: Reg, b: Reg },
-    MulI { dst: Reg, a: Reg, b: Reg },
-    CmpI { op: CmpOp, dst: Reg, a: Reg, b: Reg },
-    Binary { op: ScalarOp, dtype: DType, dst: Reg, a: Reg, b: Reg },
-    Compare { op: CmpOp, dtype: DType, dst: Reg, a: Reg, b: Reg },
-    Cast { from: DType, to: DType, dst: Reg, a: Reg },
-    Neg { dtype: DType, dst: Reg, a: Reg },
-    Not { dtype: DType, dst: Reg, a: Reg },
-    Select { dst: Reg, condition: Reg, a: Reg, b: Reg },
-    ArrayNew { dst: Reg, len: u32 },
-    ArrayGet { dst: Reg, array: Reg, index: Reg },
-    ArraySet { array: Reg, index: Reg, value: Reg },
+    Move {
+        dst: Reg,
+        src: Reg,
+    },
+    AddI {
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    SubI {
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    MulI {
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    CmpI {
+        op: CmpOp,
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Binary {
+        op: ScalarOp,
+        dtype: DType,
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Compare {
+        op: CmpOp,
+        dtype: DType,
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    Cast {
+        from: DType,
+        to: DType,
+        dst: Reg,
+        a: Reg,
+    },
+    Neg {
+        dtype: DType,
+        dst: Reg,
+        a: Reg,
+    },
+    Not {
+        dtype: DType,
+        dst: Reg,
+        a: Reg,
+    },
+    Select {
+        dst: Reg,
+        condition: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    ArrayNew {
+        dst: Reg,
+        len: u32,
+    },
+    ArrayGet {
+        dst: Reg,
+        array: Reg,
+        index: Reg,
+    },
+    ArraySet {
+        array: Reg,
+        index: Reg,
+        value: Reg,
+    },
 
     // Descriptors.
-    MoveTile { dst: Reg, src: Reg },
-    MoveView { dst: Reg, src: Reg },
-    MoveTensor { dst: Reg, src: Reg },
+    MoveTile {
+        dst: Reg,
+        src: Reg,
+    },
+    MoveView {
+        dst: Reg,
+        src: Reg,
+    },
+    MoveTensor {
+        dst: Reg,
+        src: Reg,
+    },
     /// Resolves the run-time parts of `alloc_tile`.
-    Alloc { spec: u32 },
-    SetValid { dst: Reg, rows: Option<Reg>, cols: Option<Reg> },
-    Subview { spec: u32 },
-    Reshape { dst: Reg, src: Reg, shape: u32 },
-    MakeView { spec: u32 },
-    Partition { spec: u32 },
-    AddPtr { dst: Reg, ptr: Reg, offset: Reg },
+    Alloc {
+        spec: u32,
+    },
+    SetValid {
+        dst: Reg,
+        rows: Option<Reg>,
+        cols: Option<Reg>,
+    },
+    Subview {
+        spec: u32,
+    },
+    Reshape {
+        dst: Reg,
+        src: Reg,
+        shape: u32,
+    },
+    MakeView {
+        spec: u32,
+    },
+    Partition {
+        spec: u32,
+    },
+    AddPtr {
+        dst: Reg,
+        ptr: Reg,
+        offset: Reg,
+    },
 
     // Global memory.
-    Load { dst: Reg, view: Reg },
-    Store { view: Reg, src: Reg },
-    AtomicStore { view: Reg, src: Reg },
-    LoadScalar { dtype: DType, dst: Reg, ptr: Reg, offset: Reg },
-    StoreScalar { dtype: DType, ptr: Reg, offset: Reg, value: Reg },
+    Load {
+        dst: Reg,
+        view: Reg,
+    },
+    Store {
+        view: Reg,
+        src: Reg,
+    },
+    AtomicStore {
+        view: Reg,
+        src: Reg,
+    },
+    LoadScalar {
+        dtype: DType,
+        dst: Reg,
+        ptr: Reg,
+        offset: Reg,
+    },
+    StoreScalar {
+        dtype: DType,
+        ptr: Reg,
+        offset: Reg,
+        value: Reg,
+    },
 
     // Tiles.
-    Copy { dst: Reg, src: Reg },
+    Copy {
+        dst: Reg,
+        src: Reg,
+    },
     /// Acc to a narrower type on the way out of the cube (ties to even).
-    Narrow { dst: Reg, src: Reg },
-    Extract { dst: Reg, src: Reg, row: Reg, col: Reg },
-    Insert { dst: Reg, src: Reg, row: Reg, col: Reg },
-    Get { dst: Reg, src: Reg, row: Reg, col: Reg },
-    Set { dtype: DType, dst: Reg, row: Reg, col: Reg, value: Reg },
-    TileBinary { op: BinaryOp, dst: Reg, a: Reg, b: Reg },
-    TileScalar { op: BinaryOp, dtype: DType, reversed: bool, dst: Reg, a: Reg, s: Reg },
-    Unary { op: UnaryOp, dst: Reg, a: Reg },
-    Convert { mode: RoundMode, saturate: bool, dst: Reg, src: Reg },
-    Fill { dtype: DType, dst: Reg, s: Reg },
-    Iota { dtype: DType, descending: bool, dst: Reg, start: Reg },
-    FillPad { pad: Pad, dst: Reg, src: Reg },
-    RowReduce { op: Reduce, dst: Reg, src: Reg },
-    ColReduce { op: Reduce, dst: Reg, src: Reg },
-    RowExpand { op: Option<BinaryOp>, dst: Reg, a: Reg, v: Reg },
-    ColExpand { op: Option<BinaryOp>, dst: Reg, a: Reg, v: Reg },
-    Matmul { dst: Reg, lhs: Reg, rhs: Reg },
-    MatmulAcc { dst: Reg, acc: Reg, lhs: Reg, rhs: Reg },
-    Transpose { dst: Reg, src: Reg },
+    Narrow {
+        dst: Reg,
+        src: Reg,
+    },
+    Extract {
+        dst: Reg,
+        src: Reg,
+        row: Reg,
+        col: Reg,
+    },
+    Insert {
+        dst: Reg,
+        src: Reg,
+        row: Reg,
+        col: Reg,
+    },
+    Get {
+        dst: Reg,
+        src: Reg,
+        row: Reg,
+        col: Reg,
+    },
+    Set {
+        dtype: DType,
+        dst: Reg,
+        row: Reg,
+        col: Reg,
+        value: Reg,
+    },
+    TileBinary {
+        op: BinaryOp,
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    TileScalar {
+        op: BinaryOp,
+        dtype: DType,
+        reversed: bool,
+        dst: Reg,
+        a: Reg,
+        s: Reg,
+    },
+    Unary {
+        op: UnaryOp,
+        dst: Reg,
+        a: Reg,
+    },
+    Convert {
+        mode: RoundMode,
+        saturate: bool,
+        dst: Reg,
+        src: Reg,
+    },
+    Fill {
+        dtype: DType,
+        dst: Reg,
+        s: Reg,
+    },
+    Iota {
+        dtype: DType,
+        descending: bool,
+        dst: Reg,
+        start: Reg,
+    },
+    FillPad {
+        pad: Pad,
+        dst: Reg,
+        src: Reg,
+    },
+    RowReduce {
+        op: Reduce,
+        dst: Reg,
+        src: Reg,
+    },
+    ColReduce {
+        op: Reduce,
+        dst: Reg,
+        src: Reg,
+    },
+    RowExpand {
+        op: Option<BinaryOp>,
+        dst: Reg,
+        a: Reg,
+        v: Reg,
+    },
+    ColExpand {
+        op: Option<BinaryOp>,
+        dst: Reg,
+        a: Reg,
+        v: Reg,
+    },
+    Matmul {
+        dst: Reg,
+        lhs: Reg,
+        rhs: Reg,
+    },
+    MatmulAcc {
+        dst: Reg,
+        acc: Reg,
+        lhs: Reg,
+        rhs: Reg,
+    },
+    Transpose {
+        dst: Reg,
+        src: Reg,
+    },
 
     // Blocks and cores.
     SyncAll(SyncKind),
-    InitPipe { spec: u32 },
-    Push { fifo: u32, src: Reg },
-    Pop { spec: u32 },
-    Free { fifo: u32 },
+    InitPipe {
+        spec: u32,
+    },
+    Push {
+        fifo: u32,
+        src: Reg,
+    },
+    Pop {
+        spec: u32,
+    },
+    Free {
+        fifo: u32,
+    },
     /// The address that the peer reserved.
-    Import { dst: Reg, name: u32 },
+    Import {
+        dst: Reg,
+        name: u32,
+    },
 
     // Observation.
-    ObserveTile { point: u32, tile: Reg },
-    ObserveView { point: u32, view: Reg },
-    ObserveScalar { point: u32, dtype: DType, ptr: Reg, offset: Reg },
+    ObserveTile {
+        point: u32,
+        tile: Reg,
+    },
+    ObserveView {
+        point: u32,
+        view: Reg,
+    },
+    ObserveScalar {
+        point: u32,
+        dtype: DType,
+        ptr: Reg,
+        offset: Reg,
+    },
 
     // Footprint.
-    TouchView { site: u32, view: Reg },
-    TouchScalar { site: u32, ptr: Reg, offset: Reg },
+    TouchView {
+        site: u32,
+        view: Reg,
+    },
+    TouchScalar {
+        site: u32,
+        ptr: Reg,
+        offset: Reg,
+    },
 }
 
 #[derive(Clone, Debug)]

@@ -12,7 +12,10 @@ use dtype::{DType, Profile};
 use ir::{Block, Entity, Function, FunctionKind, Op, OpData, Opcode, Type, Value};
 use isa::Tile;
 
-use crate::code::{BLOCK_IDX, BLOCK_NUM, Class, Code, Extent, Inst, LoopSpec, Mode, ParamKind, Pc, RESERVED, Reg, SUBBLOCK_IDX, pointer};
+use crate::code::{
+    BLOCK_IDX, BLOCK_NUM, Class, Code, Extent, Inst, LoopSpec, Mode, ParamKind, Pc, RESERVED, Reg, SUBBLOCK_IDX,
+    pointer,
+};
 use crate::footprint::Plan;
 
 /// Decodes a kernel function of the tile or machine level, or an orchestration (whose own operations become
@@ -43,7 +46,11 @@ enum Target {
     /// Registers of these values.
     Values(Vec<Value>),
     /// The test of a `while`: (arguments of the body, results); the exit jump is patched by the caller.
-    Test { body: Vec<Value>, exits: std::cell::Cell<Option<usize>>, results: Vec<Value> },
+    Test {
+        body: Vec<Value>,
+        exits: std::cell::Cell<Option<usize>>,
+        results: Vec<Value>,
+    },
 }
 
 struct Decoder<'a> {
@@ -237,8 +244,11 @@ impl<'a> Decoder<'a> {
 
     fn refuse(&mut self, data: &OpData, why: impl std::fmt::Display) {
         self.errors.push(
-            Diagnostic::unsupported("machine-operation", format!("`{}` in `{}`: {why}", data.opcode.name(), self.func.name))
-                .at(data.span, "does not run on this machine"),
+            Diagnostic::unsupported(
+                "machine-operation",
+                format!("`{}` in `{}`: {why}", data.opcode.name(), self.func.name),
+            )
+            .at(data.span, "does not run on this machine"),
         );
     }
 
@@ -307,11 +317,7 @@ impl<'a> Decoder<'a> {
         let Some((value, store)) = inst else { return };
         let reg = self.reg(value);
         let point = self.point(origin.op);
-        self.emit(if store {
-            Inst::ObserveView { point, view: reg }
-        } else {
-            Inst::ObserveTile { point, tile: reg }
-        });
+        self.emit(if store { Inst::ObserveView { point, view: reg } } else { Inst::ObserveTile { point, tile: reg } });
     }
 
     fn point(&mut self, op: Op) -> u32 {

@@ -21,7 +21,10 @@ pub enum Stop {
     Done,
     SyncAll(SyncKind),
     /// It pops (or pushes) this FIFO, which is empty (full).
-    Wait { fifo: FifoName, push: bool },
+    Wait {
+        fifo: FifoName,
+        push: bool,
+    },
     /// The caller carries out this operation of the orchestration, then runs the frame again.
     Host(u32),
     Interrupted,
@@ -82,6 +85,23 @@ pub struct Machine<'a> {
     pub(crate) recorder: Option<&'a mut Recorder>,
 }
 
+impl<'a> Machine<'a> {
+    /// For an orchestration, which has no tiles.
+    pub fn host(interrupt: Option<&'a AtomicBool>, nothing: &'a mut (Vec<Fifo>, Vec<ValueRecord>)) -> Machine<'a> {
+        Machine {
+            mem: &mut [],
+            fifos: &mut nothing.0,
+            peer: None,
+            slot_bases: [0; 2],
+            interrupt,
+            task: 0,
+            block: 0,
+            values: &mut nothing.1,
+            recorder: None,
+        }
+    }
+}
+
 fn compare_ints(op: CmpOp, a: i64, b: i64) -> bool {
     match op {
         CmpOp::Eq => a == b,
@@ -106,9 +126,10 @@ fn trips(dtype: DType, lower: u64, upper: i64, step: i64) -> Result<u64, Trap> {
 }
 
 fn extent(what: &str, value: i64, max: u32) -> Result<u32, Trap> {
-    u32::try_from(value).ok().filter(|&v| v <= max).ok_or_else(|| {
-        Trap::new("valid-region", format!("{what} of {value}, where the tile has {max}"))
-    })
+    u32::try_from(value)
+        .ok()
+        .filter(|&v| v <= max)
+        .ok_or_else(|| Trap::new("valid-region", format!("{what} of {value}, where the tile has {max}")))
 }
 
 fn coordinate(what: &str, value: i64) -> Result<u32, Trap> {
@@ -401,9 +422,10 @@ impl Frame {
                 }
                 Inst::Import { dst, name } => {
                     let name = &code.imports[*name as usize];
-                    let address = m.peer.and_then(|p| p.reserved.iter().find(|r| r.name == *name)).ok_or_else(|| {
-                        Trap::new("fifo-buffer", format!("the peer function reserves no buffer `{name}`"))
-                    })?;
+                    let address =
+                        m.peer.and_then(|p| p.reserved.iter().find(|r| r.name == *name)).ok_or_else(|| {
+                            Trap::new("fifo-buffer", format!("the peer function reserves no buffer `{name}`"))
+                        })?;
                     s!(dst) = address.address as u32 as u64;
                 }
 
@@ -581,9 +603,8 @@ impl Frame {
     /// Byte offset of a scalar in its parameter's buffer.
     fn address(&self, ptr: u32, offset: u32, dtype: DType) -> Result<(usize, usize), Trap> {
         let (param, at) = self.element(ptr, offset);
-        let byte = usize::try_from(at * dtype.size() as i128).map_err(|_| {
-            Trap::new("out-of-bounds", format!("element {} of an argument", self.int(offset)))
-        })?;
+        let byte = usize::try_from(at * dtype.size() as i128)
+            .map_err(|_| Trap::new("out-of-bounds", format!("element {} of an argument", self.int(offset))))?;
         Ok((param, byte))
     }
 

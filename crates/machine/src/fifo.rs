@@ -119,7 +119,11 @@ impl Fifo {
                 "fifo-shape",
                 format!(
                     "a tile of {}x{} valid elements pushed {} is popped as {}x{}",
-                    tile.rows, tile.cols, self.way(), valid.0, valid.1
+                    tile.rows,
+                    tile.cols,
+                    self.way(),
+                    valid.0,
+                    valid.1
                 ),
             ));
         }

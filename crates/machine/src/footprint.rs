@@ -68,9 +68,8 @@ impl Plan {
         }
         plan.slice(func, &ops, &mut needed);
         // What is needed and not data depends on nothing that is data, so only decisions can be in the way.
-        plan.opaque |= ops
-            .iter()
-            .any(|&op| plan.live[op.index()] && deciders(func, op).iter().any(|v| data[v.index()]));
+        plan.opaque |=
+            ops.iter().any(|&op| plan.live[op.index()] && deciders(func, op).iter().any(|v| data[v.index()]));
         plan
     }
 
@@ -204,9 +203,8 @@ fn carried(func: &Function, op: Op) -> Vec<Web> {
             })
             .collect(),
         Opcode::While => {
-            let before = (0..args(0).len()).map(|i| {
-                web(&[at(args(0), i)], &[at(&o.operands, i), at(terminator(func, o.regions[1]), i)])
-            });
+            let before = (0..args(0).len())
+                .map(|i| web(&[at(args(0), i)], &[at(&o.operands, i), at(terminator(func, o.regions[1]), i)]));
             let after = (0..o.results.len())
                 .map(|i| web(&[at(&o.results, i), at(args(1), i)], &[at(terminator(func, o.regions[0]), i + 1)]));
             before.chain(after).collect()

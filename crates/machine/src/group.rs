@@ -210,10 +210,8 @@ impl Group {
             }
             if self.lanes.iter().all(|l| l.state == State::Done) {
                 return match self.fifos.iter().find_map(|f| f.unbalanced()) {
-                    Some(why) => Err(self.locate(
-                        Diagnostic::error("fifo-unbalanced", format!("at the end of a block, {why}")),
-                        None,
-                    )),
+                    Some(why) => Err(self
+                        .locate(Diagnostic::error("fifo-unbalanced", format!("at the end of a block, {why}")), None)),
                     None => Ok(Outcome::Done),
                 };
             }
@@ -238,9 +236,9 @@ impl Group {
 
     /// Names the block and core of an error; the task is the runtime's to add.
     fn locate(&self, mut d: Diagnostic, lane: Option<usize>) -> Diagnostic {
-        let core = lane.map(|i| &self.lanes[i].code).map_or(String::new(), |code| {
-            format!(", {} core, kernel `{}`", core_name(code), code.name)
-        });
+        let core = lane
+            .map(|i| &self.lanes[i].code)
+            .map_or(String::new(), |code| format!(", {} core, kernel `{}`", core_name(code), code.name));
         d.notes.push(format!("block {} of {}{core}", self.block, self.blocks));
         d
     }

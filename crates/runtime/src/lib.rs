@@ -1,1 +1,127 @@
+//! The task runtime: runs a tile- or machine-level program, its tasks in parallel on the host's cores.
+//!
+//! The orchestration is a register machine on the calling thread. It runs ahead and submits *tasks*; tasks whose accesses
+//! to global memory conflict (read after write, write after read, write after write, by exact bytes) run in submission
+//! order, as do those that the program orders by `deps`; all others run in any order, which is drawn from a seed. So the
+//! result is that of running everything in program order, whatever the seed and the number of threads (semantics rule 18).
+//!
+//! * [`history`]: who touched which bytes, and so the edges of a new task.
+//! * [`host`]: what the operations of an orchestration do.
+//! * [`scheduler`]: the tasks in flight, the ready units of work, the workers.
 
+mod args;
+mod history;
+mod host;
+mod orchestrator;
+mod scheduler;
+mod submit;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use chip::Arch;
+use diag::{Diagnostic, Kind};
+use dtype::Profile;
+use ir::{Entity, FunctionKind, Level, Program};
+use machine::{Code, Kernel, Mode};
+use memory::{Arg, Returned};
+use trace::{Edge, Task, ValueRecord};
+
+use crate::host::HostOp;
+
+/// A program, decoded. Immutable: any number of runs may share it.
+#[derive(Debug)]
+pub struct Compiled {
+    arch: Arch,
+    entry: Code,
+    hosts: Vec<HostOp>,
+    params: Vec<args::Param>,
+    kernels: Vec<Kernel>,
+}
+
+/// How to run.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Host threads, the calling one included; 0: one per core of the host.
+    pub threads: usize,
+    /// Decides which ready unit of work runs next. 0: the oldest.
+    pub seed: u64,
+    /// Report the values at the points of `docs/ir.md`, "Digests". Implies `record`.
+    pub observe: bool,
+    /// Report the tasks and every edge, those to tasks long done included.
+    pub record: bool,
+    /// Ends the run with an error (`interrupted`) soon after somebody sets it.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+/// What a run did.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The tensors that the program returns.
+    pub returned: Vec<Returned>,
+    pub task_count: u32,
+    /// If recorded: the tasks in submission order.
+    pub tasks: Vec<Task>,
+    /// If recorded: the edges, by `to`, then `from`. One pair may have several causes; the first that applies is named
+    /// (explicit, then read after write, write after read, write after write). Edges that follow from others through a
+    /// task that rewrites the same bytes are left out.
+    pub edges: Vec<Edge>,
+    /// If observed: sorted by point.
+    pub values: Vec<ValueRecord>,
+}
+
+impl Compiled {
+    /// Decodes the orchestration and its kernels. Errors name what this machine cannot run, with the user's lines.
+    pub fn new(program: &Program, profile: Profile) -> Result<Compiled, Vec<Diagnostic>> {
+        let entry = &program.functions[program.entry];
+        if program.level != Level::Tile || entry.kind != FunctionKind::Orchestration {
+            return Err(vec![Diagnostic::error(
+                "not-a-tile-program",
+                format!("`{}` is not an orchestration of the tile level", entry.name),
+            )]);
+        }
+        let mut errors = Vec::new();
+        let mut keep = |e: Vec<Diagnostic>| errors.extend(e);
+        let mut kernels = Vec::new();
+        let mut index = vec![None; program.functions.len()];
+        for (id, func) in program.functions.iter() {
+            if matches!(func.kind, FunctionKind::Kernel(_)) {
+                match Kernel::new(func, program.arch, profile) {
+                    Ok(kernel) => {
+                        index[id.index()] = Some(kernels.len());
+                        kernels.push(kernel);
+                    }
+                    Err(e) => keep(e),
+                }
+            }
+        }
+        let code = machine::decode(entry, program.arch, profile, Mode::Plain).map_err(&mut keep).ok();
+        let code = match (code, errors.is_empty()) {
+            (Some(code), true) => code,
+            _ => return Err(errors),
+        };
+        let hosts = host::decode(program, entry, &code, &index, &kernels)?;
+        let params = args::params(entry);
+        Ok(Compiled { arch: program.arch, entry: code, hosts, params, kernels })
+    }
+
+    /// Runs the program on these arguments, in the order of its parameters. Tensors are borrowed: what the program writes is
+    /// there afterwards (semantics rule 17). After an error outputs are unspecified, and this program may run again.
+    pub fn run(&self, args: &[Arg], options: &Options) -> Result<Report, Diagnostic> {
+        args::check(&self.params, args)?;
+        let threads = match options.threads {
+            0 => std::thread::available_parallelism().map_or(1, |n| n.get()),
+            n => n,
+        };
+        orchestrator::run(self, args, options, threads)
+    }
+
+    pub fn arch(&self) -> Arch {
+        self.arch
+    }
+}
+
+/// The error of a run that was told to stop.
+fn interrupted() -> Diagnostic {
+    Diagnostic { kind: Kind::Invalid, ..Diagnostic::error("interrupted", "the run was interrupted") }
+}

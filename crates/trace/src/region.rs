@@ -6,7 +6,7 @@
 //! parallelism, never correctness.)
 
 /// Dimensions that a region can have beside its run.
-const MAX_DIMS: usize = 10;
+const MAX_DIMS: usize = 8;
 
 /// Steps after which an overlap test gives up and says yes.
 const BUDGET: u32 = 200_000;
@@ -254,9 +254,8 @@ mod tests {
         for _ in 0..20_000 {
             let mut make = || {
                 let size = 1 << rng.below(3);
-                let dims: Vec<(i64, i64)> = (0..rng.below(4))
-                    .map(|_| (1 + rng.below(4), size * (rng.below(14) - 3)))
-                    .collect();
+                let dims: Vec<(i64, i64)> =
+                    (0..rng.below(4)).map(|_| (1 + rng.below(4), size * (rng.below(14) - 3))).collect();
                 (60 + rng.below(80), size, dims)
             };
             let (a, b) = (make(), make());

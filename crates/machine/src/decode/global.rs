@@ -14,7 +14,11 @@ impl<'a> Decoder<'a> {
                 let result = data.result().ok_or("no result")?;
                 let (shape, strides) = (self.ints(data.named("shape")), self.ints(data.named("strides")));
                 if shape.len() != strides.len() || shape.len() > 5 {
-                    return Err(format!("{} extents and {} strides; views have rank 1 to 5", shape.len(), strides.len()));
+                    return Err(format!(
+                        "{} extents and {} strides; views have rank 1 to 5",
+                        shape.len(),
+                        strides.len()
+                    ));
                 }
                 let spec = self.code.make_views.len() as u32;
                 self.code.make_views.push(MakeViewSpec {
@@ -82,9 +86,8 @@ impl<'a> Decoder<'a> {
             Some(other) => return Err(format!("atomic `{other}`; supported: add")),
         };
         let (from, to) = (self.tile_type(source)?, self.element(dest)?);
-        let narrows = from.space == Some(Space::Acc)
-            && from.dtype == DType::F32
-            && matches!(to, DType::F16 | DType::BF16);
+        let narrows =
+            from.space == Some(Space::Acc) && from.dtype == DType::F32 && matches!(to, DType::F16 | DType::BF16);
         let index = |d: DType| if d == DType::Index { DType::I64 } else { d };
         if index(from.dtype) != index(to) && !narrows {
             return Err(format!("a {} tile stored to {to} memory", from.dtype));

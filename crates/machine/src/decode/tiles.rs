@@ -52,7 +52,8 @@ impl<'a> Decoder<'a> {
                 Inst::Set { dtype, dst, row, col, value }
             }
             C::TCvt => {
-                let mode = data.attrs.word("mode").and_then(|w| w.parse::<RoundMode>().ok()).ok_or("no rounding mode")?;
+                let mode =
+                    data.attrs.word("mode").and_then(|w| w.parse::<RoundMode>().ok()).ok_or("no rounding mode")?;
                 Inst::Convert { mode, saturate: data.attrs.bool("saturate"), dst, src: r(self, 0) }
             }
             C::TExpandS => Inst::Fill { dtype: self.element(data.group(0)[0])?, dst, s: r(self, 0) },
