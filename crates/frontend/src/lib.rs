@@ -5,7 +5,28 @@
 //! and spliced where it stands. What names resolved to is reported ([`Specialised::lookups`]), so that a cache can tell
 //! whether a program is still the one its source means.
 
+mod affine;
+mod args;
+mod branch;
+mod call;
+mod cleanup;
+mod cx;
+mod entry;
 mod environment;
+mod expr;
+mod faces;
+mod literals;
+mod liveness;
+mod loops;
+mod names;
+mod ops;
+mod scalars;
+mod scopes;
+mod source;
+mod stmt;
+mod subscript;
+mod suggest;
+mod value;
 
 pub use environment::{
     ArgSpec, DimSpec, Environment, FunctionId, FunctionKind, FunctionSource, Known, Lookup, ParamKind, ParamSpec,
@@ -38,6 +59,5 @@ pub fn specialise(
     args: &[ArgSpec],
     arch: Arch,
 ) -> Result<Specialised, Rejected> {
-    let _ = (environment, entry, args, arch);
-    Err(Rejected { errors: vec![Diagnostic::unsupported("not-built", "the front end")], sources: Sources::default() })
+    entry::specialise(environment, entry, args, arch)
 }

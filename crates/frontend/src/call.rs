@@ -1,0 +1,308 @@
+//! Calls: operations of the language, builtins on compile-time values, and helpers, specialised and spliced per call.
+
+use std::rc::Rc;
+
+use ruff_python_ast::{self as ast, Arguments, Expr};
+use ruff_text_size::{Ranged, TextRange};
+
+use crate::cx::{Cx, Frame, Res};
+use crate::faces::{self, Meaning};
+use crate::liveness::{Liveness, Names, targets};
+use crate::scopes::ScopeOptions;
+use crate::stmt::Flow;
+use crate::value::{Binding, Held, Table};
+use crate::{DimSpec, FunctionId, FunctionKind, ParamKind};
+
+/// Helpers in helpers: deeper is taken for a recursion through a cycle of names.
+const DEEPEST: usize = 64;
+
+impl Cx<'_> {
+    pub(crate) fn call(&mut self, c: &ast::ExprCall) -> Res<Held> {
+        let at = c.range();
+        match self.eval(&c.func)? {
+            Held::Language(name) => match name.strip_prefix("builtins.") {
+                Some(builtin) => self.builtin(builtin, &c.arguments, at),
+                None => self.language_call(&name, c),
+            },
+            Held::Function(id) => self.splice(id, c),
+            other => {
+                let what = self.describe(&other);
+                let message = format!("{what} cannot be called in a kernel");
+                let help = "operations of the language and functions decorated with `@pl.jit.inline` or `@pl.jit.incore` can";
+                Err(self.error("not-callable", &*c.func, message).help(help).into())
+            }
+        }
+    }
+
+    fn language_call(&mut self, name: &str, c: &ast::ExprCall) -> Res<Held> {
+        let at = c.range();
+        let Some(face) = faces::find(name) else {
+            let message = format!("`{}` is not supported in a kernel", self.text(&*c.func));
+            return Err(self.unsupported("unsupported-op", &*c.func, message).into());
+        };
+        match face.meaning {
+            Meaning::Unsupported => {
+                let message = format!("`{}` is not supported yet", self.text(&*c.func));
+                Err(self.unsupported("unsupported-op", &*c.func, message).into())
+            }
+            Meaning::Statement(place) => {
+                let message = format!("`{}` stands in a `{place}` statement only", self.text(&*c.func));
+                Err(self.error("wrong-place", at, message).into())
+            }
+            Meaning::Op(handler) => {
+                let args = self.bind_args(face, &c.arguments, at)?;
+                handler(self, &args)
+            }
+            meaning => {
+                let args = self.bind_args(face, &c.arguments, at)?;
+                self.table_op(meaning, &args)
+            }
+        }
+    }
+
+    fn builtin(&mut self, name: &str, arguments: &Arguments, at: TextRange) -> Res<Held> {
+        if name == "bind_dynamic" {
+            return Ok(Held::None);
+        }
+        if let Some(bytes) = name.strip_prefix("bytes.") {
+            return Ok(bytes.parse().map_or(Held::Poison, Held::Int));
+        }
+        let mut values = Vec::new();
+        for expr in &arguments.args {
+            let held = self.eval(expr)?;
+            values.push(match self.known_int(&held) {
+                Some(v) if !matches!(held, Held::Bool(_)) => Held::Int(v),
+                _ => held,
+            });
+        }
+        let runtime = |h: &Held| matches!(h, Held::Ir(_) | Held::Dynamic { .. });
+        if let ("min" | "max", [_, _]) = (name, &values[..])
+            && values.iter().any(runtime)
+        {
+            let op = if name == "min" { dtype::scalar::BinaryOp::Min } else { dtype::scalar::BinaryOp::Max };
+            return self.scalar_binary(op, &values[0], &values[1], at);
+        }
+        let items = match &values[..] {
+            [Held::Tuple(items)] => items.clone(),
+            _ => values.clone(),
+        };
+        let compare = |a: &Held, b: &Held| crate::literals::compare(ast::CmpOp::Lt, a, b) == Some(true);
+        let result = match (name, &values[..]) {
+            ("len", [Held::Tuple(items)]) => Some(Held::Int(items.len() as i64)),
+            ("len", [Held::Str(s)]) => Some(Held::Int(s.chars().count() as i64)),
+            ("min", _) if items.iter().all(Held::is_literal_number) => {
+                items.iter().cloned().reduce(|a, b| if compare(&b, &a) { b } else { a })
+            }
+            ("max", _) if items.iter().all(Held::is_literal_number) => {
+                items.iter().cloned().reduce(|a, b| if compare(&a, &b) { b } else { a })
+            }
+            ("sum", [Held::Tuple(items)]) => items
+                .iter()
+                .try_fold(Held::Int(0), |a, b| crate::literals::binary(ast::Operator::Add, &a, b))
+                .ok(),
+            ("abs", [Held::Int(v)]) => v.checked_abs().map(Held::Int),
+            ("abs", [Held::Float(v)]) => Some(Held::Float(v.abs())),
+            ("int", [Held::Int(v)]) => Some(Held::Int(*v)),
+            ("int", [Held::Bool(v)]) => Some(Held::Int(i64::from(*v))),
+            ("int", [Held::Float(v)]) if v.abs() < 9e15 => Some(Held::Int(v.trunc() as i64)),
+            ("float", [Held::Int(v)]) => Some(Held::Float(*v as f64)),
+            ("float", [Held::Float(v)]) => Some(Held::Float(*v)),
+            ("float", [Held::Str(s)]) => match s.trim().to_ascii_lowercase().as_str() {
+                "inf" | "+inf" | "infinity" => Some(Held::Float(f64::INFINITY)),
+                "-inf" | "-infinity" => Some(Held::Float(f64::NEG_INFINITY)),
+                "nan" => Some(Held::Float(f64::NAN)),
+                text => text.parse().ok().map(Held::Float),
+            },
+            ("bool", [one]) => crate::literals::truth(one).map(Held::Bool),
+            ("list" | "tuple", [Held::Tuple(items)]) => Some(Held::Tuple(items.clone())),
+            ("range", [Held::Int(stop)]) => counted(0, *stop, 1),
+            ("range", [Held::Int(start), Held::Int(stop)]) => counted(*start, *stop, 1),
+            ("range", [Held::Int(start), Held::Int(stop), Held::Int(step)]) => counted(*start, *stop, *step),
+            _ => None,
+        };
+        result.ok_or_else(|| {
+            let message = format!("`{name}` computes at compile time only, and not on this");
+            self.unsupported("unsupported-expression", at, message).into()
+        })
+    }
+
+    /// Evaluates the body of a helper where it is called, for these arguments.
+    fn splice(&mut self, id: FunctionId, c: &ast::ExprCall) -> Res<Held> {
+        let at = c.range();
+        let source = self.environment.function(id);
+        let name = source.name.clone();
+        match source.kind {
+            FunctionKind::Inline | FunctionKind::Kernel | FunctionKind::Opaque => {}
+            FunctionKind::Entry => {
+                let message = format!("`{name}` is an entry (`@pl.jit`) and cannot be called from a kernel");
+                return Err(self.error("not-callable", at, message).help("make it `@pl.jit.inline`").into());
+            }
+        }
+        if self.frames.iter().any(|f| f.function == id) || self.frames.len() > DEEPEST {
+            let message = format!("`{name}` calls itself; helpers are spliced and cannot be recursive");
+            return Err(self.error("recursion", at, message).into());
+        }
+        let parsed = self.files.parse(source)?;
+        let Some(def) = parsed.function(&name, source.line) else {
+            let message = format!("the source of `{name}` was not found in {}", source.path);
+            return Err(self.error("no-source", at, message).into());
+        };
+        let bound = self.bind_helper(&name, &def.parameters, c)?;
+        let outputs: Names = source
+            .params
+            .iter()
+            .filter(|p| p.direction != ir::Direction::In)
+            .map(|p| p.name.clone())
+            .collect();
+        let mut names = Table::new();
+        let mut dynamic = std::collections::BTreeMap::new();
+        for (parameter, held) in bound.iter().filter_map(|(n, h)| h.as_ref().map(|h| (n, h))) {
+            let spec = source.params.iter().find(|p| p.name == *parameter);
+            let held = match spec.map(|s| &s.kind) {
+                Some(ParamKind::Scalar { dtype: Some(d) }) => match held {
+                    Held::Ir(v) if self.ty(*v).as_scalar().is_some_and(|own| own.is_float() == d.is_float()) => {
+                        Held::Ir(self.convert_scalar(*v, *d))
+                    }
+                    other => other.clone(),
+                },
+                Some(ParamKind::Tensor { shape: Some(dims), .. }) => {
+                    if let Held::Ir(v) = held
+                        && let Some(t) = self.tensor(*v)
+                        && t.rank() == dims.len()
+                    {
+                        for (axis, dim) in dims.iter().enumerate() {
+                            if let DimSpec::Dynamic { id, .. } = dim {
+                                dynamic.entry(*id).or_insert((*v, axis));
+                            }
+                        }
+                    }
+                    held.clone()
+                }
+                _ => held.clone(),
+            };
+            names.insert(parameter.clone(), Binding { held, span: self.span_of(at) });
+        }
+        let call = self.span_of(at);
+        self.frames.push(Frame {
+            function: id,
+            parsed: parsed.clone(),
+            names,
+            liveness: Rc::new(Liveness::of(&def.body)),
+            targets: Rc::new(targets(&def.body)),
+            outputs,
+            dynamic,
+            yielded: None,
+            loops: Vec::new(),
+            call,
+        });
+        // Defaults mean what they mean where the helper is defined.
+        let defaults: Vec<(String, &Expr)> = bound
+            .iter()
+            .filter(|(_, h)| h.is_none())
+            .filter_map(|(n, _)| default_of(&def.parameters, n).map(|e| (n.clone(), e)))
+            .collect();
+        let mut failed = None;
+        for (name, expr) in defaults {
+            match self.eval(expr) {
+                Ok(held) => self.bind(&name, held, None),
+                Err(fail) => failed = Some(fail),
+            }
+        }
+        let errors = self.errors.len();
+        let result = match failed {
+            Some(fail) => Err(fail),
+            None if source.kind == FunctionKind::Kernel && !self.in_scope() => {
+                let options = ScopeOptions { name: name.clone(), ..ScopeOptions::default() };
+                self.kernel_scope(options, &Names::new(), None, at, |cx| cx.block(&def.body)).map(|(flow, _)| flow)
+            }
+            None => Ok(self.block(&def.body)),
+        };
+        if let Err(fail) = result {
+            self.report(fail);
+            self.frames.pop();
+            return Err(crate::cx::Fail::Reported);
+        }
+        self.frames.pop();
+        match result {
+            Ok(Flow::Return(held)) => Ok(held),
+            _ if self.errors.len() > errors => Err(crate::cx::Fail::Reported),
+            _ => Ok(Held::None),
+        }
+    }
+
+    /// The arguments of a helper's call, by parameter; `None` where the default is to be used.
+    fn bind_helper(&mut self, name: &str, parameters: &ast::Parameters, c: &ast::ExprCall) -> Res<Vec<(String, Option<Held>)>> {
+        if let Some(star) = parameters.vararg.as_ref().or(parameters.kwarg.as_ref()) {
+            let message = format!("`{name}` takes `*{}`, which is not supported in a helper", star.name.as_str());
+            return Err(self.unsupported("unsupported-expression", c, message).into());
+        }
+        let positional: Vec<&ast::ParameterWithDefault> = parameters.posonlyargs.iter().chain(parameters.args.iter()).collect();
+        let all: Vec<&ast::ParameterWithDefault> = positional.iter().copied().chain(parameters.kwonlyargs.iter()).collect();
+        let mut bound: Vec<(String, Option<Held>)> =
+            all.iter().map(|p| (p.parameter.name.to_string(), None)).collect();
+        for (i, expr) in c.arguments.args.iter().enumerate() {
+            if i >= positional.len() {
+                let message = format!("`{name}` takes {} arguments", positional.len());
+                return Err(self.error("wrong-argument", expr, message).into());
+            }
+            bound[i].1 = Some(self.argument(expr)?);
+        }
+        for keyword in c.arguments.keywords.iter() {
+            let Some(key) = &keyword.arg else {
+                let message = "unpacking arguments with `**` is not supported in a kernel";
+                return Err(self.unsupported("unsupported-expression", keyword.range(), message).into());
+            };
+            match bound.iter().position(|(n, _)| n == key.as_str()) {
+                Some(i) if bound[i].1.is_some() => {
+                    let message = format!("`{name}` gets `{key}` twice");
+                    return Err(self.error("wrong-argument", keyword.range(), message).into());
+                }
+                Some(i) => bound[i].1 = Some(self.argument(&keyword.value)?),
+                None => {
+                    let message = format!("`{name}` has no parameter `{key}`");
+                    let diagnostic = self.error("wrong-argument", keyword.range(), message);
+                    let close = crate::suggest::nearest(key, bound.iter().map(|(n, _)| n.as_str()));
+                    return Err(match close {
+                        Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
+                        None => diagnostic,
+                    }
+                    .into());
+                }
+            }
+        }
+        for ((parameter, held), p) in bound.iter().zip(&all) {
+            if held.is_none() && p.default.is_none() {
+                let message = format!("`{name}` needs an argument `{parameter}`");
+                return Err(self.error("wrong-argument", c, message).into());
+            }
+        }
+        Ok(bound)
+    }
+
+    fn argument(&mut self, expr: &Expr) -> Res<Held> {
+        let held = self.eval(expr)?;
+        self.dynamic_extent(&held, expr.range()).or(Ok(held))
+    }
+}
+
+fn default_of<'p>(parameters: &'p ast::Parameters, name: &str) -> Option<&'p Expr> {
+    let all = parameters.posonlyargs.iter().chain(parameters.args.iter()).chain(parameters.kwonlyargs.iter());
+    all.into_iter().find(|p| p.parameter.name.as_str() == name).and_then(|p| p.default.as_deref())
+}
+
+/// `range(…)` on literals; long ones are refused.
+fn counted(start: i64, stop: i64, step: i64) -> Option<Held> {
+    if step == 0 {
+        return None;
+    }
+    let mut items = Vec::new();
+    let mut i = start;
+    while (step > 0 && i < stop) || (step < 0 && i > stop) {
+        items.push(Held::Int(i));
+        if items.len() > 65_536 {
+            return None;
+        }
+        i = i.checked_add(step)?;
+    }
+    Some(Held::Tuple(items))
+}

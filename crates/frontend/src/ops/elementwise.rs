@@ -1,0 +1,384 @@
+//! Elementwise, broadcasting and reducing operations on tiles.
+//!
+//! Element types that differ are promoted by inserting conversions: the float wins over the integer, the wider over the
+//! narrower. A literal takes the tile's type, but a float literal on an integer tile promotes the operation to f32
+//! (semantics rule 16). Shapes broadcast as in NumPy; `[M, 1]` and `[1, N]` operands become row and column expansions.
+
+use dtype::DType;
+use ir::builder::attrs;
+use ir::{Attr, Attrs, Opcode, TileType, Type, Value};
+use ruff_python_ast::Operator;
+use ruff_text_size::{Ranged, TextRange};
+
+use crate::args::Args;
+use crate::cx::{Cx, Fail, Res};
+use crate::faces::Meaning;
+use crate::value::Held;
+
+/// A two-operand elementwise operation in its forms.
+#[derive(Debug)]
+pub(crate) struct Binary {
+    name: &'static str,
+    tiles: Opcode,
+    scalar: Opcode,
+    row: Opcode,
+    col: Opcode,
+    commutes: bool,
+    /// The same on two scalars.
+    scalars: dtype::scalar::BinaryOp,
+}
+
+macro_rules! binary {
+    ($id:ident, $name:literal, $tiles:ident, $scalar:ident, $row:ident, $col:ident, $commutes:literal, $scalars:ident) => {
+        pub(crate) static $id: Binary = Binary {
+            name: $name,
+            tiles: Opcode::$tiles,
+            scalar: Opcode::$scalar,
+            row: Opcode::$row,
+            col: Opcode::$col,
+            commutes: $commutes,
+            scalars: dtype::scalar::BinaryOp::$scalars,
+        };
+    };
+}
+
+binary!(ADD, "add", TAdd, TAddS, TRowExpandAdd, TColExpandAdd, true, Add);
+binary!(SUB, "sub", TSub, TSubS, TRowExpandSub, TColExpandSub, false, Sub);
+binary!(MUL, "mul", TMul, TMulS, TRowExpandMul, TColExpandMul, true, Mul);
+binary!(DIV, "div", TDiv, TDivS, TRowExpandDiv, TColExpandDiv, false, Div);
+binary!(MAXIMUM, "maximum", TMax, TMaxS, TRowExpandMax, TColExpandMax, true, Max);
+binary!(MINIMUM, "minimum", TMin, TMinS, TRowExpandMin, TColExpandMin, true, Min);
+
+impl Cx<'_> {
+    /// The faces that the table describes by opcodes alone.
+    pub(crate) fn table_op(&mut self, meaning: Meaning, args: &Args<'_>) -> Res<Held> {
+        let at = args.at;
+        match meaning {
+            Meaning::Binary(op) => {
+                let (a, b) = (args.need("a"), args.need("b"));
+                let (x, y) = (self.eval(a)?, self.eval(b)?);
+                self.elementwise(op, (&x, a.range()), (&y, b.range()), at)
+            }
+            Meaning::Unary { op, floats } => {
+                let x = args.need("x");
+                let held = self.eval(x)?;
+                if let Some(scalar) = self.scalar_unary(args.name, &held, at)? {
+                    return Ok(scalar);
+                }
+                let tile = self.operand(args.name, &held, x.range())?;
+                self.unary_tile(op, floats, tile, at)
+            }
+            Meaning::Reduce(op) => {
+                let x = args.need("x");
+                let held = self.eval(x)?;
+                let tile = self.operand(args.name, &held, x.range())?;
+                self.infer(op, &[&[tile], &[]], Attrs::default(), at).map(Held::Ir)
+            }
+            Meaning::Expand(op) => self.expand(op, args).map(Held::Ir),
+            Meaning::ExpandExp(op) => {
+                let difference = self.expand(op, args)?;
+                self.infer(Opcode::TExp, &[&[difference]], Attrs::default(), at).map(Held::Ir)
+            }
+            Meaning::Repeat(op) => {
+                let (target, v) = (args.need("target"), args.need("v"));
+                let (shape, vector) = (self.eval(target)?, self.eval(v)?);
+                let Held::Ir(shape) = shape else { return Err(self.not_a(&shape, "a tile", target.range())) };
+                let vector = self.operand(args.name, &vector, v.range())?;
+                let ty = self.repeated(op, shape, vector, at)?;
+                Ok(Held::Ir(self.result(op, &[&[vector]], Type::Tile(ty), Attrs::default())))
+            }
+            Meaning::Op(_) | Meaning::Statement(_) | Meaning::Unsupported => {
+                Err(self.unsupported("unsupported-op", at, format!("`pl.{}` is not supported yet", args.name)).into())
+            }
+        }
+    }
+
+    /// `+`, `-`, `*`, `/` on tiles and tensors; `None` if neither operand is one.
+    pub(crate) fn container_operator(&mut self, op: Operator, a: &Held, b: &Held, at: TextRange) -> Res<Option<Held>> {
+        let container = |cx: &Self, h: &Held| matches!(h, Held::Ir(v) if matches!(cx.ty(*v), Type::Tile(_) | Type::Tensor(_)));
+        if !container(self, a) && !container(self, b) {
+            return Ok(None);
+        }
+        let binary = match op {
+            Operator::Add => &ADD,
+            Operator::Sub => &SUB,
+            Operator::Mult => &MUL,
+            Operator::Div => &DIV,
+            other => {
+                let message = format!("`{}` is not supported on tiles", other.as_str());
+                return Err(self.unsupported("unsupported-operator", at, message).into());
+            }
+        };
+        self.elementwise(binary, (a, at), (b, at), at).map(Some)
+    }
+
+    pub(crate) fn elementwise_unary(&mut self, name: &'static str, a: &Held, at: TextRange) -> Res<Held> {
+        let tile = self.operand(name, a, at)?;
+        self.unary_tile(Opcode::TNeg, false, tile, at)
+    }
+
+    /// `abs` and `neg` of a literal or a scalar; other operations take tiles only.
+    fn scalar_unary(&mut self, name: &str, held: &Held, at: TextRange) -> Res<Option<Held>> {
+        let scalar = held.is_literal_number() || matches!(held, Held::Ir(v) if self.ty(*v).as_scalar().is_some());
+        match name {
+            "neg" if scalar => self.unary(ruff_python_ast::UnaryOp::USub, held, at).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    fn unary_tile(&mut self, op: Opcode, floats: bool, tile: Value, at: TextRange) -> Res<Held> {
+        let dtype = self.ty(tile).element().unwrap_or(DType::F32);
+        let tile = if floats && !dtype.is_float() { self.convert(tile, DType::F32, "rint", at)? } else { tile };
+        self.infer(op, &[&[tile]], Attrs::default(), at).map(Held::Ir)
+    }
+
+    /// A tile operand: a tile in its language type, or a whole tensor, loaded here.
+    pub(crate) fn operand(&mut self, name: &str, held: &Held, at: TextRange) -> Res<Value> {
+        let value = self.raw_operand(name, held, at)?;
+        self.settled(value, at)
+    }
+
+    /// A tile operand, a matmul's value unrounded.
+    pub(crate) fn raw_operand(&mut self, name: &str, held: &Held, at: TextRange) -> Res<Value> {
+        let Held::Ir(value) = *held else {
+            return Err(self.not_a(held, "a tile or a tensor", at));
+        };
+        match self.ty(value) {
+            Type::Tile(_) => Ok(value),
+            Type::Tensor(_) if self.in_scope() => self.load_whole(value, at),
+            Type::Tensor(_) => Err(self.outside(name, at)),
+            _ => Err(self.not_a(held, "a tile or a tensor", at)),
+        }
+    }
+
+    /// The error of an operation that computes, outside of a kernel scope.
+    pub(crate) fn outside(&self, name: &str, at: TextRange) -> Fail {
+        self.error("wrong-level", at, format!("`pl.{name}` computes on tensors, outside of a kernel scope"))
+            .help("put it inside `with pl.at(level=pl.Level.CORE_GROUP):`")
+            .into()
+    }
+
+    /// A tile whose elements have their language type: a matmul's value is rounded to it, ties to even (rule 9).
+    pub(crate) fn settled(&mut self, tile: Value, at: TextRange) -> Res<Value> {
+        match self.program.language.get(&tile) {
+            Some(&d) if Some(d) != self.ty(tile).element() => self.convert(tile, d, "rint", at),
+            _ => Ok(tile),
+        }
+    }
+
+    /// A conversion of element types by the profile's chain of hops; nothing if the type is right already.
+    pub(crate) fn convert(&mut self, tile: Value, to: DType, mode: &str, at: TextRange) -> Res<Value> {
+        let Some(t) = self.tile(tile).cloned() else {
+            return Err(self.not_a(&Held::Ir(tile), "a tile", at));
+        };
+        if t.dtype == to {
+            return Ok(tile);
+        }
+        let profile = match self.arch {
+            chip::Arch::A2a3 => dtype::Profile::A2a3,
+            chip::Arch::A5 => dtype::Profile::A5,
+        };
+        if dtype::convert::chain(t.dtype, to, profile).is_none() {
+            let (f, t) = (t.dtype.language_name(), to.language_name());
+            let message = format!("{} has no conversion from {f} to {t}", self.arch.name());
+            return Err(self.unsupported("cast-unsupported", at, message).into());
+        }
+        let ty = Type::Tile(TileType::value(to, t.shape).with_valid(t.valid));
+        let value = self.result(Opcode::TCvt, &[&[tile]], ty, attrs([("mode", Attr::Word(mode.to_owned()))]));
+        if let Some(valid) = self.program.valid.get(&tile).cloned() {
+            self.program.valid.insert(value, valid);
+        }
+        Ok(value)
+    }
+
+    fn elementwise(
+        &mut self,
+        op: &'static Binary,
+        (a, at_a): (&Held, TextRange),
+        (b, at_b): (&Held, TextRange),
+        at: TextRange,
+    ) -> Res<Held> {
+        let scalar = |cx: &Self, h: &Held| match h {
+            Held::Ir(v) => cx.ty(*v).as_scalar().is_some(),
+            other => other.is_literal_number() || matches!(other, Held::Dynamic { .. }),
+        };
+        match (scalar(self, a), scalar(self, b)) {
+            (true, true) => self.scalar_binary(op.scalars, a, b, at),
+            (false, true) => {
+                let tile = self.operand(op.name, a, at_a)?;
+                self.with_scalar(op, tile, b, at_b, false, at)
+            }
+            (true, false) => {
+                let tile = self.operand(op.name, b, at_b)?;
+                self.with_scalar(op, tile, a, at_a, true, at)
+            }
+            (false, false) => {
+                let x = self.operand(op.name, a, at_a)?;
+                let y = self.operand(op.name, b, at_b)?;
+                let (x, y) = self.promoted(x, y, at)?;
+                self.broadcast(op, x, y, at).map(Held::Ir)
+            }
+        }
+    }
+
+    /// A tile and a number; `reversed` where the number is on the left.
+    fn with_scalar(
+        &mut self,
+        op: &'static Binary,
+        tile: Value,
+        number: &Held,
+        at_number: TextRange,
+        reversed: bool,
+        at: TextRange,
+    ) -> Res<Held> {
+        let element = self.ty(tile).element().unwrap_or(DType::F32);
+        let float = match number {
+            Held::Float(_) => true,
+            Held::Ir(v) => self.ty(*v).as_scalar() == Some(DType::F32),
+            _ => false,
+        };
+        let tile = if float && element.is_int() { self.convert(tile, DType::F32, "rint", at)? } else { tile };
+        let element = self.ty(tile).element().unwrap_or(element);
+        let none = Attrs::default;
+        if reversed && op.tiles == Opcode::TSub {
+            // s − t = (−t) + s exactly: negation does not round.
+            let minus = if element.is_float() { Held::Float(-1.0) } else { Held::Int(-1) };
+            let minus = self.scalar_of(&minus, element, at_number)?;
+            let scalar = self.scalar_of(number, element, at_number)?;
+            let negative = self.infer(Opcode::TMulS, &[&[tile], &[minus]], none(), at)?;
+            return self.infer(Opcode::TAddS, &[&[negative], &[scalar]], none(), at).map(Held::Ir);
+        }
+        let scalar = self.scalar_of(number, element, at_number)?;
+        let attributes = if reversed && !op.commutes { attrs([("reverse", Attr::Bool(true))]) } else { none() };
+        self.infer(op.scalar, &[&[tile], &[scalar]], attributes, at).map(Held::Ir)
+    }
+
+    /// Two tiles of one element type, converting where they differ.
+    pub(crate) fn promoted(&mut self, x: Value, y: Value, at: TextRange) -> Res<(Value, Value)> {
+        let (Some(p), Some(q)) = (self.ty(x).element(), self.ty(y).element()) else {
+            return Err(self.not_a(&Held::Ir(x), "a tile", at));
+        };
+        let common = promote(p, q);
+        Ok((self.convert(x, common, "round", at)?, self.convert(y, common, "round", at)?))
+    }
+
+    fn broadcast(&mut self, op: &'static Binary, x: Value, y: Value, at: TextRange) -> Res<Value> {
+        let shape = |cx: &Self, v: Value| cx.tile(v).map_or(Vec::new(), |t| t.shape.clone());
+        let (mut x, mut y) = (x, y);
+        let none = Attrs::default;
+        if shape(self, x) == shape(self, y) {
+            return self.infer(op.tiles, &[&[x], &[y]], none(), at);
+        }
+        let rank = shape(self, x).len().max(shape(self, y).len());
+        x = self.with_rank(x, rank, at)?;
+        y = self.with_rank(y, rank, at)?;
+        let (p, q) = (shape(self, x), shape(self, y));
+        let mut target = Vec::new();
+        for (&m, &n) in p.iter().zip(&q) {
+            match (m, n) {
+                (m, n) if m == n => target.push(m),
+                (1, n) => target.push(n),
+                (m, 1) => target.push(m),
+                _ => {
+                    let message = format!("`pl.{}` needs shapes that broadcast, not {p:?} and {q:?}", op.name);
+                    return Err(self.error("shape-mismatch", at, message).into());
+                }
+            }
+        }
+        if p != target && q == target && op.commutes {
+            std::mem::swap(&mut x, &mut y);
+        } else if p != target {
+            x = self.expanded(x, &target, at)?;
+        }
+        let q = shape(self, y);
+        if q == target {
+            return self.infer(op.tiles, &[&[x], &[y]], none(), at);
+        }
+        let (last, lead) = (rank - 1, &target[..rank - 1]);
+        if q[last] == 1 && q[..last] == *lead {
+            return self.infer(op.row, &[&[x], &[y]], none(), at);
+        }
+        if rank == 2 && q[0] == 1 && q[1] == target[1] {
+            return self.infer(op.col, &[&[x], &[y]], none(), at);
+        }
+        let y = self.expanded(y, &target, at)?;
+        self.infer(op.tiles, &[&[x], &[y]], none(), at)
+    }
+
+    /// A tile with extents of 1 put in front.
+    fn with_rank(&mut self, tile: Value, rank: usize, at: TextRange) -> Res<Value> {
+        let Some(t) = self.tile(tile).cloned() else {
+            return Err(self.not_a(&Held::Ir(tile), "a tile", at));
+        };
+        if t.shape.len() == rank {
+            return Ok(tile);
+        }
+        let shape = [vec![1; rank - t.shape.len()], t.shape].concat();
+        self.reshaped(tile, shape, at)
+    }
+
+    /// A vector or single element repeated to a matrix.
+    fn expanded(&mut self, tile: Value, target: &[u64], at: TextRange) -> Res<Value> {
+        let Some(t) = self.tile(tile).cloned() else {
+            return Err(self.not_a(&Held::Ir(tile), "a tile", at));
+        };
+        let ty = Type::Tile(TileType::value(t.dtype, target.to_vec()));
+        match (&t.shape[..], target) {
+            (a, b) if a == b => Ok(tile),
+            ([1, 1], [_, _]) => {
+                let zero = self.index(0);
+                let element = self.infer(Opcode::TGetVal, &[&[tile], &[zero], &[zero]], Attrs::default(), at)?;
+                Ok(self.result(Opcode::TExpandS, &[&[element], &[]], ty, Attrs::default()))
+            }
+            ([m, 1], [n, _]) if m == n => Ok(self.result(Opcode::TRowExpand, &[&[tile]], ty, Attrs::default())),
+            ([1, m], [_, n]) if m == n => Ok(self.result(Opcode::TColExpand, &[&[tile]], ty, Attrs::default())),
+            _ => {
+                let message = format!("broadcasting {:?} to {target:?} is not supported", t.shape);
+                Err(self.unsupported("unsupported-broadcast", at, message).into())
+            }
+        }
+    }
+
+    fn expand(&mut self, op: Opcode, args: &Args<'_>) -> Res<Value> {
+        let (x, v) = (args.need("x"), args.need("v"));
+        let (matrix, vector) = (self.eval(x)?, self.eval(v)?);
+        let matrix = self.operand(args.name, &matrix, x.range())?;
+        let vector = self.operand(args.name, &vector, v.range())?;
+        let (matrix, vector) = self.promoted(matrix, vector, args.at)?;
+        self.infer(op, &[&[matrix], &[vector]], Attrs::default(), args.at)
+    }
+
+    /// The type of a vector repeated to the shape of `shape`.
+    fn repeated(&self, op: Opcode, shape: Value, vector: Value, at: TextRange) -> Res<TileType> {
+        let dims = match self.ty(shape) {
+            Type::Tile(t) => Some((t.shape.clone(), t.valid.clone())),
+            Type::Tensor(t) => t.static_shape().map(|s| (s.clone(), s.iter().map(|&n| ir::Dim::Static(n)).collect())),
+            _ => None,
+        };
+        let (Some((dims, valid)), Some(v)) = (dims, self.tile(vector)) else {
+            return Err(self.not_a(&Held::Ir(shape), "a tile of known shape", at));
+        };
+        let fits = match (op, &dims[..], &v.shape[..]) {
+            (Opcode::TRowExpand, [.., _], [.., 1]) => dims[..dims.len() - 1] == v.shape[..v.shape.len() - 1],
+            (Opcode::TColExpand, [_, n], [1, m]) => n == m,
+            _ => false,
+        };
+        if !fits {
+            let message = format!("a vector of shape {:?} does not repeat to {dims:?}", v.shape);
+            return Err(self.error("shape-mismatch", at, message).into());
+        }
+        Ok(TileType::value(v.dtype, dims).with_valid(valid))
+    }
+}
+
+/// The type of an operation on two element types.
+pub(crate) fn promote(a: DType, b: DType) -> DType {
+    match (a.is_float(), b.is_float()) {
+        _ if a == b => a,
+        (true, true) if a.size() == b.size() => DType::F32,
+        (true, false) => if b.size() > 1 { DType::F32 } else { a },
+        (false, true) => if a.size() > 1 { DType::F32 } else { b },
+        _ if b.size() > a.size() => b,
+        _ => a,
+    }
+}

@@ -1,0 +1,259 @@
+//! Statements.
+
+use diag::Diagnostic;
+use ir::{Attrs, Opcode, Type};
+use ruff_python_ast::{self as ast, Expr, Stmt};
+use ruff_text_size::{Ranged, TextRange};
+
+use crate::cx::{Cx, Fail, MOST_ERRORS, Res};
+use crate::liveness::assigned;
+use crate::loops::{ACTIVE, DONE, leaves};
+use crate::names::dotted;
+use crate::value::Held;
+
+/// How a block ended.
+#[derive(Clone, Debug)]
+pub(crate) enum Flow {
+    Next,
+    Return(Held),
+}
+
+impl Cx<'_> {
+    /// Executes statements. Errors are reported here, statement by statement: names a failed statement would have bound
+    /// are poisoned, so that one mistake is reported once.
+    pub(crate) fn block(&mut self, body: &[Stmt]) -> Flow {
+        for (i, stmt) in body.iter().enumerate() {
+            if self.errors.len() >= MOST_ERRORS {
+                return Flow::Next;
+            }
+            match self.statement(stmt) {
+                Ok(Flow::Next) => {}
+                Ok(Flow::Return(held)) => {
+                    if let Some(next) = body.get(i + 1) {
+                        let warning = Diagnostic::warning("unreachable", "this is never reached").at(self.span_of(next), "");
+                        self.warn(warning);
+                    }
+                    return Flow::Return(held);
+                }
+                Err(fail) => {
+                    self.report(fail);
+                    for name in assigned(std::slice::from_ref(stmt)) {
+                        let span = self.span_of(stmt);
+                        self.bind(&name, Held::Poison, span);
+                    }
+                }
+            }
+            if leaves(std::slice::from_ref(stmt)) {
+                match self.frame().names.get(ACTIVE).map(|b| b.held.clone()) {
+                    Some(Held::Bool(false)) => return Flow::Next,
+                    Some(Held::Ir(active)) if i + 1 < body.len() => {
+                        let rest = &body[i + 1..];
+                        let at = TextRange::new(rest[0].range().start(), body[body.len() - 1].range().end());
+                        let result = self.branch(active, None, at, |cx| cx.block(rest), |_| Flow::Next);
+                        if let Err(fail) = result {
+                            self.report(fail);
+                        }
+                        return Flow::Next;
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Flow::Next
+    }
+
+    fn statement(&mut self, stmt: &Stmt) -> Res<Flow> {
+        self.at(stmt.range(), |cx| cx.statement_here(stmt))
+    }
+
+    fn statement_here(&mut self, stmt: &Stmt) -> Res<Flow> {
+        match stmt {
+            Stmt::Assign(s) => {
+                let value = self.eval(&s.value)?;
+                for target in &s.targets {
+                    self.assign(target, value.clone(), &s.value)?;
+                }
+                self.note_yield(&s.targets, &s.value, &value);
+            }
+            Stmt::AnnAssign(s) => {
+                if let Some(expr) = &s.value {
+                    let value = self.eval(expr)?;
+                    self.assign(&s.target, value, expr)?;
+                }
+            }
+            Stmt::AugAssign(s) => {
+                let (left, right) = (self.eval(&s.target)?, self.eval(&s.value)?);
+                let value = self.binary(s.op, &left, &right, s.range())?;
+                self.assign(&s.target, value, &s.value)?;
+            }
+            Stmt::For(s) => return self.for_loop(s),
+            Stmt::While(s) => return self.while_loop(s),
+            Stmt::If(s) => return self.if_statement(s),
+            Stmt::With(s) => return self.with_statement(s),
+            Stmt::Return(s) => {
+                let held = s.value.as_ref().map(|e| self.eval(e)).transpose()?.unwrap_or(Held::None);
+                return Ok(Flow::Return(held));
+            }
+            Stmt::Expr(s) => match &*s.value {
+                Expr::StringLiteral(_) | Expr::EllipsisLiteral(_) => {}
+                Expr::Call(_) | Expr::Name(_) | Expr::Attribute(_) => {
+                    self.eval(&s.value)?;
+                }
+                _ => {
+                    self.eval(&s.value)?;
+                    let warning = Diagnostic::warning("no-effect", "this expression has no effect").at(self.span_of(s), "");
+                    self.warn(warning);
+                }
+            },
+            Stmt::Pass(_) => {}
+            Stmt::Break(s) => self.leave_loop("break", s.range())?,
+            Stmt::Continue(s) => self.leave_loop("continue", s.range())?,
+            other => return Err(self.unsupported_statement(other)),
+        }
+        Ok(Flow::Next)
+    }
+
+    fn unsupported_statement(&self, stmt: &Stmt) -> Fail {
+        let what = match stmt {
+            Stmt::FunctionDef(_) => "a nested function",
+            Stmt::ClassDef(_) => "a class",
+            Stmt::Delete(_) => "`del`",
+            Stmt::TypeAlias(_) => "a type alias",
+            Stmt::Match(_) => "`match`",
+            Stmt::Raise(_) => "`raise`",
+            Stmt::Try(_) => "`try`",
+            Stmt::Assert(_) => "`assert`",
+            Stmt::Import(_) | Stmt::ImportFrom(_) => "an import",
+            Stmt::Global(_) => "`global`",
+            Stmt::Nonlocal(_) => "`nonlocal`",
+            _ => "this statement",
+        };
+        let help = match stmt {
+            Stmt::Assert(_) => "use `pl.static_assert` for what is known at compile time, or assert outside of the kernel",
+            Stmt::Import(_) | Stmt::ImportFrom(_) => "import at module level",
+            Stmt::FunctionDef(_) => "define a helper at module level with `@pl.jit.inline`",
+            _ => "assignments, `for` over `pl.range` and its kin, `while`, `if`, `with pl.at(…)`, `return` and calls are supported",
+        };
+        let message = format!("{what} is not supported in a kernel");
+        self.unsupported("unsupported-statement", stmt, message).help(help).into()
+    }
+
+    /// Binds a target to a value; `source` is the expression that it comes from.
+    fn assign(&mut self, target: &Expr, value: Held, source: &Expr) -> Res<()> {
+        match target {
+            Expr::Name(name) => {
+                let value = self.copied(name.id.as_str(), value, source)?;
+                self.check_rebinding(name, &value);
+                let span = self.span_of(target);
+                self.bind(name.id.as_str(), value, span);
+                Ok(())
+            }
+            Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
+                let Held::Tuple(items) = value else {
+                    return Err(self.not_a(&value, &format!("a tuple of {}", elts.len()), target.range()));
+                };
+                if items.len() != elts.len() {
+                    let message = format!("{} values for {} names", items.len(), elts.len());
+                    return Err(self.error("wrong-argument", target, message).into());
+                }
+                let sources: &[Expr] = match source {
+                    Expr::Tuple(t) if t.elts.len() == elts.len() => &t.elts,
+                    _ => &[],
+                };
+                for (i, (element, item)) in elts.iter().zip(items).enumerate() {
+                    self.assign(element, item, sources.get(i).unwrap_or(source))?;
+                }
+                Ok(())
+            }
+            Expr::Subscript(s) => self.assign_subscript(s, &value, source.range()),
+            _ => {
+                let message = format!("assigning to `{}` is not supported", self.text(target));
+                Err(self.unsupported("unsupported-statement", target, message).into())
+            }
+        }
+    }
+
+    /// `t = q` of tiles makes a value, not another name for the same one: copied if either name is ever changed in place
+    /// (semantics rule 14).
+    fn copied(&mut self, name: &str, value: Held, source: &Expr) -> Res<Held> {
+        let (Expr::Name(from), Held::Ir(tile)) = (source, &value) else { return Ok(value) };
+        if self.tile(*tile).is_none() || from.id.as_str() == name {
+            return Ok(value);
+        }
+        let targets = self.frame().targets.clone();
+        if !targets.contains(name) && !targets.contains(from.id.as_str()) {
+            return Ok(value);
+        }
+        let language = self.program.language.get(tile).copied();
+        let copy = self.infer(Opcode::TMov, &[&[*tile]], Attrs::default(), source.range())?;
+        if let Some(d) = language {
+            self.program.language.insert(copy, d);
+        }
+        Ok(Held::Ir(copy))
+    }
+
+    /// Rebinding an output parameter writes nothing: warned (semantics rule 14).
+    fn check_rebinding(&mut self, name: &ast::ExprName, value: &Held) {
+        let id = name.id.as_str();
+        let frame = self.frame();
+        if !frame.outputs.contains(id) {
+            return;
+        }
+        let Some(before) = frame.names.get(id) else { return };
+        let Held::Ir(parameter) = before.held else { return };
+        if before.held == *value || !matches!(self.ty(parameter), Type::Tensor(_)) {
+            return;
+        }
+        // A view of it, or what `assemble` gives back, is still the parameter.
+        if let Held::Ir(v) = value
+            && self.program.root.get(v).is_some_and(|r| Some(r) == self.program.root.get(&parameter))
+        {
+            return;
+        }
+        let message = format!("`{id}` is an output, and binding the name to something else writes nothing to it");
+        let warning = Diagnostic::warning("out-param-rebound", message)
+            .at(self.span_of(name), "")
+            .help(format!("write into it: `{id}[:] = …`"));
+        self.warn(warning);
+    }
+
+    /// `a, b = pl.yield_(x, y)` in the body of a loop with `init_values` gives the next carried values.
+    fn note_yield(&mut self, targets: &[Expr], value: &Expr, held: &Held) {
+        let Expr::Call(call) = value else { return };
+        let is_yield = dotted(&call.func).is_some_and(|n| n == "yield_" || n.ends_with(".yield_"));
+        let [target] = targets else { return };
+        if !is_yield {
+            return;
+        }
+        let names: Vec<String> = match target {
+            Expr::Name(n) => vec![n.id.to_string()],
+            Expr::Tuple(t) => t.elts.iter().filter_map(dotted).collect(),
+            _ => return,
+        };
+        let values = match held {
+            Held::Tuple(items) if items.len() == names.len() => items.clone(),
+            one => vec![one.clone()],
+        };
+        self.frame_mut().yielded = Some(names.into_iter().zip(values).collect());
+    }
+
+    fn leave_loop(&mut self, word: &str, at: TextRange) -> Res<()> {
+        let Some(&(place, kind)) = self.frame().loops.last() else {
+            return Err(self.error("wrong-place", at, format!("`{word}` outside of a loop")).into());
+        };
+        if kind == "parallel" {
+            let message = format!("`{word}` in a `pl.parallel` loop: its iterations are independent");
+            return Err(self.error("wrong-place", at, message).help("use `pl.range`").into());
+        }
+        if place != self.place {
+            let message = format!("`{word}` cannot leave a kernel scope");
+            return Err(self.error("wrong-place", at, message).help("decide outside of the scope").into());
+        }
+        let span = self.span_of(at);
+        self.bind(ACTIVE, Held::Bool(false), span);
+        if word == "break" {
+            self.bind(DONE, Held::Bool(true), span);
+        }
+        Ok(())
+    }
+}
