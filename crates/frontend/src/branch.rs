@@ -1,7 +1,7 @@
 //! `if`: decided at compile time where the condition is known, else two regions whose names are joined after it.
 
-use ir::{Attrs, Dim, Op, Opcode, TileType, Type, Value};
 use dtype::DType;
+use ir::{Attrs, Dim, Op, Opcode, TileType, Type, Value};
 use ruff_python_ast::{self as ast, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -32,7 +32,8 @@ impl Cx<'_> {
         let clauses: Vec<(Option<&ast::Expr>, &[Stmt])> = std::iter::once((Some(&*s.test), &s.body[..]))
             .chain(s.elif_else_clauses.iter().map(|c| (c.test.as_ref(), &c.body[..])))
             .collect();
-        self.clauses(&clauses, &live, s.range())
+        let at = TextRange::new(s.range().start(), s.test.range().end());
+        self.clauses(&clauses, &live, at)
     }
 
     fn clauses(&mut self, clauses: &[(Option<&ast::Expr>, &[Stmt])], live: &Names, at: TextRange) -> Res<Flow> {
@@ -162,7 +163,10 @@ impl Cx<'_> {
         self.leave(back);
         if matches!(flow, Flow::Return(_)) {
             let message = "`return` inside of a run-time `if` is not supported";
-            return Err(self.unsupported("unsupported-statement", at, message).help("return at the end of the function").into());
+            return Err(self
+                .unsupported("unsupported-statement", at, message)
+                .help("return at the end of the function")
+                .into());
         }
         Ok((block, std::mem::take(&mut self.frame_mut().names)))
     }
@@ -217,9 +221,8 @@ impl Cx<'_> {
     pub(crate) fn common_types(&self, x: &Type, y: &Type) -> Option<Type> {
         match (x, y) {
             _ if x == y => Some(x.clone()),
-            (Type::Scalar(DType::Index), Type::Scalar(DType::I64)) | (Type::Scalar(DType::I64), Type::Scalar(DType::Index)) => {
-                Some(Type::INDEX)
-            }
+            (Type::Scalar(DType::Index), Type::Scalar(DType::I64))
+            | (Type::Scalar(DType::I64), Type::Scalar(DType::Index)) => Some(Type::INDEX),
             (Type::Tile(a), Type::Tile(b)) if a.dtype == b.dtype && a.shape == b.shape => {
                 let same = |(p, q): (&Dim, &Dim)| if p == q { *p } else { Dim::Dynamic };
                 let valid = a.valid.iter().zip(&b.valid).map(same).collect();

@@ -28,7 +28,8 @@ impl Cx<'_> {
             other => {
                 let what = self.describe(&other);
                 let message = format!("{what} cannot be called in a kernel");
-                let help = "operations of the language and functions decorated with `@pl.jit.inline` or `@pl.jit.incore` can";
+                let help =
+                    "operations of the language and functions decorated with `@pl.jit.inline` or `@pl.jit.incore` can";
                 Err(self.error("not-callable", &*c.func, message).help(help).into())
             }
         }
@@ -96,10 +97,9 @@ impl Cx<'_> {
             ("max", _) if items.iter().all(Held::is_literal_number) => {
                 items.iter().cloned().reduce(|a, b| if compare(&a, &b) { b } else { a })
             }
-            ("sum", [Held::Tuple(items)]) => items
-                .iter()
-                .try_fold(Held::Int(0), |a, b| crate::literals::binary(ast::Operator::Add, &a, b))
-                .ok(),
+            ("sum", [Held::Tuple(items)]) => {
+                items.iter().try_fold(Held::Int(0), |a, b| crate::literals::binary(ast::Operator::Add, &a, b)).ok()
+            }
             ("abs", [Held::Int(v)]) => v.checked_abs().map(Held::Int),
             ("abs", [Held::Float(v)]) => Some(Held::Float(v.abs())),
             ("int", [Held::Int(v)]) => Some(Held::Int(*v)),
@@ -148,12 +148,8 @@ impl Cx<'_> {
             return Err(self.error("no-source", at, message).into());
         };
         let bound = self.bind_helper(&name, &def.parameters, c)?;
-        let outputs: Names = source
-            .params
-            .iter()
-            .filter(|p| p.direction != ir::Direction::In)
-            .map(|p| p.name.clone())
-            .collect();
+        let outputs: Names =
+            source.params.iter().filter(|p| p.direction != ir::Direction::In).map(|p| p.name.clone()).collect();
         let mut names = Table::new();
         let mut dynamic = std::collections::BTreeMap::new();
         for (parameter, held) in bound.iter().filter_map(|(n, h)| h.as_ref().map(|h| (n, h))) {
@@ -231,15 +227,21 @@ impl Cx<'_> {
     }
 
     /// The arguments of a helper's call, by parameter; `None` where the default is to be used.
-    fn bind_helper(&mut self, name: &str, parameters: &ast::Parameters, c: &ast::ExprCall) -> Res<Vec<(String, Option<Held>)>> {
+    fn bind_helper(
+        &mut self,
+        name: &str,
+        parameters: &ast::Parameters,
+        c: &ast::ExprCall,
+    ) -> Res<Vec<(String, Option<Held>)>> {
         if let Some(star) = parameters.vararg.as_ref().or(parameters.kwarg.as_ref()) {
             let message = format!("`{name}` takes `*{}`, which is not supported in a helper", star.name.as_str());
             return Err(self.unsupported("unsupported-expression", c, message).into());
         }
-        let positional: Vec<&ast::ParameterWithDefault> = parameters.posonlyargs.iter().chain(parameters.args.iter()).collect();
-        let all: Vec<&ast::ParameterWithDefault> = positional.iter().copied().chain(parameters.kwonlyargs.iter()).collect();
-        let mut bound: Vec<(String, Option<Held>)> =
-            all.iter().map(|p| (p.parameter.name.to_string(), None)).collect();
+        let positional: Vec<&ast::ParameterWithDefault> =
+            parameters.posonlyargs.iter().chain(parameters.args.iter()).collect();
+        let all: Vec<&ast::ParameterWithDefault> =
+            positional.iter().copied().chain(parameters.kwonlyargs.iter()).collect();
+        let mut bound: Vec<(String, Option<Held>)> = all.iter().map(|p| (p.parameter.name.to_string(), None)).collect();
         for (i, expr) in c.arguments.args.iter().enumerate() {
             if i >= positional.len() {
                 let message = format!("`{name}` takes {} arguments", positional.len());

@@ -264,7 +264,9 @@ impl<'e> Cx<'e> {
     /// A pure scalar operation: an equal one in an open block is reused.
     pub(crate) fn pure(&mut self, opcode: Opcode, operands: &[Value], ty: Type, attributes: Attrs) -> Value {
         let key: Key = (opcode, operands.to_vec(), format!("{ty:?}{attributes:?}"));
-        if let Some(value) = self.program.open.iter().rev().find_map(|(_, known)| known.get(&key)) {
+        // Literals are not captured by scopes: a kernel has its own.
+        let visible = if opcode == Opcode::Const { self.local_blocks() } else { 0 };
+        if let Some(value) = self.program.open[visible..].iter().rev().find_map(|(_, known)| known.get(&key)) {
             return *value;
         }
         let groups: Vec<&[Value]> = operands.chunks(1).collect();
@@ -277,6 +279,14 @@ impl<'e> Cx<'e> {
             known.insert(key, value);
         }
         value
+    }
+
+    /// The first open block that belongs to the scope around, if there is one.
+    fn local_blocks(&self) -> usize {
+        let Place::Scope(scope) = self.place else { return 0 };
+        let outside =
+            |(block, _): &(Block, BTreeMap<Key, Value>)| self.program.func.blocks[*block].parent != Some(scope.op);
+        self.program.open.iter().take_while(|level| outside(level)).count()
     }
 
     pub(crate) fn constant(&mut self, scalar: Scalar) -> Value {

@@ -116,7 +116,8 @@ impl Cx<'_> {
                 Stmt::Assign(a) if matches!((&a.targets[..], dim), ([Expr::Name(t)], Expr::Name(d)) if t.id == d.id) => Some(&*a.value),
                 _ => None,
             });
-            let (Ok(axis), Ok(Held::Dynamic { name, id })) = (self.static_int(axis), self.eval(local.unwrap_or(dim))) else {
+            let (Ok(axis), Ok(Held::Dynamic { name, id })) = (self.static_int(axis), self.eval(local.unwrap_or(dim)))
+            else {
                 continue;
             };
             if let Ok(axis) = usize::try_from(axis) {
@@ -226,7 +227,8 @@ impl Cx<'_> {
                     if let Some((_, other, owner)) = extents.get(&id)
                         && *other != given
                     {
-                        let message = format!("the dynamic dimension `{name}` is {given} here and {other} in `{owner}`");
+                        let message =
+                            format!("the dynamic dimension `{name}` is {given} here and {other} in `{owner}`");
                         return Err(self.wrong(param, span, message));
                     }
                     extents.entry(id).or_insert((name.clone(), given, param.name.clone()));

@@ -24,7 +24,10 @@ pub(crate) enum Meaning {
     /// Two tiles, or a tile and a number, with NumPy's broadcasting.
     Binary(&'static Binary),
     /// One tile; integers are converted to f32 first where `floats`.
-    Unary { op: Opcode, floats: bool },
+    Unary {
+        op: Opcode,
+        floats: bool,
+    },
     Reduce(Opcode),
     /// A matrix and a vector along its rows (`[M, 1]`) or columns (`[1, N]`).
     Expand(Opcode),
@@ -39,14 +42,15 @@ pub(crate) enum Meaning {
     Unsupported,
 }
 
-use Meaning::{Expand, ExpandExp, Op, Reduce, Repeat, Statement, Unary, Unsupported};
 use crate::ops::elementwise::{ADD, DIV, MAXIMUM, MINIMUM, MUL, SUB};
+use Meaning::{Expand, ExpandExp, Op, Reduce, Repeat, Statement, Unary, Unsupported};
 
 const fn face(name: &'static str, signature: &'static str, meaning: Meaning) -> Face {
     Face { name, signature, meaning }
 }
 
-const AT: &str = "level?, role?, optimizations?, deps?, ~no_dep_args, ~dumps, ~allow_early_resolve, name_hint?, ~windowize";
+const AT: &str =
+    "level?, role?, optimizations?, deps?, ~no_dep_args, ~dumps, ~allow_early_resolve, name_hint?, ~windowize";
 const SPMD: &str = "core_num|n, sync_start?, name_hint?, optimizations?, deps?, ~allow_early_resolve, predicate?, ~dumps, ~no_dep_args";
 
 pub(crate) static FACES: &[Face] = &[
@@ -101,8 +105,16 @@ pub(crate) static FACES: &[Face] = &[
     face("matmul", "lhs|a, rhs|b, out_dtype?, a_trans?, b_trans?, ~c_matrix_nz", Op(matrix::matmul)),
     face("matmul_acc", "acc, lhs|a, rhs|b, a_trans?, b_trans?, init_cond?", Op(matrix::matmul_acc)),
     // Moving and shaping.
-    face("slice", "x|tensor|tile|src|input, shape|shapes|sizes, offset|offsets, valid_shape?, drop_dims?, ~pad_value, clamp?", Op(memory::slice)),
-    face("load", "tensor|x|src, offsets|offset, shapes|shape, valid_shape?|valid_shapes, ~target_memory, clamp?, ~transpose", Op(memory::load)),
+    face(
+        "slice",
+        "x|tensor|tile|src|input, shape|shapes|sizes, offset|offsets, valid_shape?, drop_dims?, ~pad_value, clamp?",
+        Op(memory::slice),
+    ),
+    face(
+        "load",
+        "tensor|x|src, offsets|offset, shapes|shape, valid_shape?|valid_shapes, ~target_memory, clamp?, ~transpose",
+        Op(memory::load),
+    ),
     face("store", "tile|x|src, offsets|offset, tensor|dst|target|output_tensor, ~shapes, atomic?", Op(memory::store)),
     face("assemble", "target|dst|x, source|src, offset|offsets, atomic?", Op(memory::assemble)),
     face("extract", "src|x, row, col, shape, ~target_memory", Op(memory::extract)),

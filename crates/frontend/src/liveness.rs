@@ -192,23 +192,6 @@ fn reads(expr: &Expr, live: &mut Names) {
     live.extend(names.0);
 }
 
-/// Whether some name is read anywhere in these statements.
-pub(crate) fn calls(body: &[Stmt], attribute: &str) -> bool {
-    struct Finder<'n>(&'n str, bool);
-    impl<'a> Visitor<'a> for Finder<'_> {
-        fn visit_expr(&mut self, expr: &'a Expr) {
-            match expr {
-                Expr::Attribute(a) if a.attr.as_str() == self.0 => self.1 = true,
-                Expr::Name(n) if n.id.as_str() == self.0 => self.1 = true,
-                _ => walk_expr(self, expr),
-            }
-        }
-    }
-    let mut finder = Finder(attribute, false);
-    body.iter().for_each(|s| finder.visit_stmt(s));
-    finder.1
-}
-
 /// The names that statements bind, in order of first binding: assignments, loop variables, `as`.
 pub(crate) fn assigned(body: &[Stmt]) -> Vec<String> {
     #[derive(Default)]

@@ -80,7 +80,9 @@ impl Cx<'_> {
             return Err(self.unsupported("unsupported-statement", stmt, "`else` of a loop is not supported").into());
         }
         let not_a_loop = |cx: &Self, what: String| {
-            let message = format!("a loop runs over `pl.range`, `pl.parallel`, `pl.pipeline`, `pl.unroll` or `pl.spmd`, not {what}");
+            let message = format!(
+                "a loop runs over `pl.range`, `pl.parallel`, `pl.pipeline`, `pl.unroll` or `pl.spmd`, not {what}"
+            );
             let diagnostic = cx.unsupported("unsupported-statement", &*s.iter, message);
             Fail::from(diagnostic.help("use `pl.range` for a run-time loop and `pl.unroll` to copy the body"))
         };
@@ -166,7 +168,7 @@ impl Cx<'_> {
             head: Head::Counted { bounds, kind, stage, variable },
             body: &s.body,
             live,
-            at: s.range(),
+            at: TextRange::new(s.range().start(), s.iter.range().end()),
             header,
         })
     }
@@ -300,7 +302,13 @@ impl Cx<'_> {
             return Err(self.unsupported("unsupported-statement", stmt, "`else` of a loop is not supported").into());
         }
         let live = self.live(s);
-        self.build(Loop { head: Head::While { test: &s.test }, body: &s.body, live, at: s.range(), header: Vec::new() })
+        self.build(Loop {
+            head: Head::While { test: &s.test },
+            body: &s.body,
+            live,
+            at: TextRange::new(s.range().start(), s.test.range().end()),
+            header: Vec::new(),
+        })
     }
 
     /// `for (x,) in pl.while_(init_values=(…)):` with `pl.cond(c)` first.
@@ -323,7 +331,13 @@ impl Cx<'_> {
             return Err(self.error("wrong-argument", s, message).into());
         };
         let live = self.live(s);
-        self.build(Loop { head: Head::While { test }, body: &s.body[1..], live, at: s.range(), header })
+        self.build(Loop {
+            head: Head::While { test },
+            body: &s.body[1..],
+            live,
+            at: TextRange::new(s.range().start(), s.iter.range().end()),
+            header,
+        })
     }
 
     fn flags(&self) -> [Option<Binding>; 2] {
@@ -355,7 +369,13 @@ impl Cx<'_> {
         let mut carries: Vec<Carry> = l
             .header
             .iter()
-            .map(|(name, init, span)| Carry { name: name.clone(), init: init.clone(), span: *span, ty: None, header: true })
+            .map(|(name, init, span)| Carry {
+                name: name.clone(),
+                init: init.clone(),
+                span: *span,
+                ty: None,
+                header: true,
+            })
             .collect();
         let (mut fixed, mut fresh) = (Vec::new(), Vec::new());
         let wanted = |n: &String| l.live.iteration.contains(n) || l.live.out.contains(n);
@@ -372,7 +392,9 @@ impl Cx<'_> {
                     ty: None,
                     header: false,
                 }),
-                Some(Binding { held: Held::Unset(_), .. }) | None if l.live.out.contains(name) => fresh.push(name.clone()),
+                Some(Binding { held: Held::Unset(_), .. }) | None if l.live.out.contains(name) => {
+                    fresh.push(name.clone())
+                }
                 Some(b) if !matches!(b.held, Held::Unset(_)) => fixed.push(name.clone()),
                 _ => {}
             }
@@ -429,8 +451,11 @@ impl Cx<'_> {
             inits.push(self.initial(carry, &ty, l.at)?);
             types.push(ty);
         }
-        let args: Vec<(Type, Option<String>)> =
-            types.iter().cloned().zip(carries.iter().map(|c| Some(c.name.trim_start_matches('$').to_owned()))).collect();
+        let args: Vec<(Type, Option<String>)> = types
+            .iter()
+            .cloned()
+            .zip(carries.iter().map(|c| Some(c.name.trim_start_matches('$').to_owned())))
+            .collect();
         let (op, regions) = match &l.head {
             Head::Counted { bounds, kind, stage, variable } => {
                 let mut attributes = attrs([("kind", Attr::Word((*kind).into()))]);
@@ -526,10 +551,7 @@ impl Cx<'_> {
                     .into_iter()
                     .zip(results)
                     .zip(carries.iter())
-                    .map(|((end, result), carry)| End {
-                        held: result.map_or(carry.init.clone(), Held::Ir),
-                        ..end
-                    })
+                    .map(|((end, result), carry)| End { held: result.map_or(carry.init.clone(), Held::Ir), ..end })
                     .collect();
                 return Ok(Attempt::Built { ends });
             }

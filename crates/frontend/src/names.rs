@@ -11,7 +11,8 @@ use crate::value::Held;
 use crate::{Lookup, faces};
 
 /// Python builtins that compute on compile-time values.
-pub(crate) const BUILTINS: &[&str] = &["len", "min", "max", "abs", "int", "float", "bool", "sum", "range", "list", "tuple", "print"];
+pub(crate) const BUILTINS: &[&str] =
+    &["len", "min", "max", "abs", "int", "float", "bool", "sum", "range", "list", "tuple", "print"];
 
 impl Cx<'_> {
     pub(crate) fn name(&mut self, name: &ast::ExprName) -> Res<Held> {
@@ -28,8 +29,8 @@ impl Cx<'_> {
             };
         }
         match self.ask(&[id]) {
+            Some(Held::Other(_)) | None if BUILTINS.contains(&id) => Ok(Held::Language(format!("builtins.{id}"))),
             Some(held) => Ok(held),
-            None if BUILTINS.contains(&id) => Ok(Held::Language(format!("builtins.{id}"))),
             None => {
                 let mut diagnostic = self.error("unknown-name", name, format!("`{id}` is not defined"));
                 let locals: Vec<String> = self.frame().names.keys().cloned().collect();

@@ -197,7 +197,8 @@ impl Cx<'_> {
     pub(crate) fn scalar_binary(&mut self, op: BinaryOp, a: &Held, b: &Held, at: TextRange) -> Res<Held> {
         let (x, y) = self.agree(a, b, at)?;
         let dtype = self.ty(x).as_scalar().unwrap_or(DType::Index);
-        let undefined = dtype.is_float() && matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr)
+        let undefined = dtype.is_float()
+            && matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr)
             || dtype == DType::Bool && !matches!(op, BinaryOp::And | BinaryOp::Or | BinaryOp::Xor);
         if undefined {
             let message = format!("this operator is not defined on {} scalars", dtype.language_name());

@@ -43,13 +43,15 @@ impl Cx<'_> {
             Held::Language(name) => name.rsplit('.').next().unwrap_or(name).to_owned(),
             other => return Err(self.not_a(other, "`pl.at`, `pl.spmd` or `pl.scope`", call.func.range())),
         };
-        let Some(face) = faces::find(&name).filter(|f| matches!(f.name, "at" | "spmd" | "scope" | "manual_scope")) else {
+        let Some(face) = faces::find(&name).filter(|f| matches!(f.name, "at" | "spmd" | "scope" | "manual_scope"))
+        else {
             let message = format!("`with {}(…)` is not supported", self.text(&*call.func));
             let help = "`pl.at`, `pl.spmd`, `pl.scope` and `pl.manual_scope` are";
             return Err(self.unsupported("unsupported-statement", call, message).help(help).into());
         };
         let args = self.bind_args(face, &call.arguments, call.range())?;
         let live = self.live(s).out;
+        let head = TextRange::new(s.range().start(), item.range().end());
         let bound = item.optional_vars.as_deref();
         match face.name {
             // Submission is in program order with inferred edges everywhere: these only change what upstream tracks.
@@ -67,7 +69,7 @@ impl Cx<'_> {
                     return self.carried_scope(scope, options, &args, bound, &s.body);
                 }
                 options.carrier = false;
-                let (flow, task) = self.kernel_scope(options, &live, None, s.range(), |cx| cx.block(&s.body))?;
+                let (flow, task) = self.kernel_scope(options, &live, None, head, |cx| cx.block(&s.body))?;
                 self.bind_task(bound, task)?;
                 Ok(flow)
             }
@@ -75,7 +77,7 @@ impl Cx<'_> {
                 let mut options = self.scope_options(&args)?;
                 options.blocks = Some(self.block_count(&args)?);
                 options.carrier = sole_carrier(&s.body);
-                let (flow, task) = self.kernel_scope(options, &live, None, s.range(), |cx| cx.block(&s.body))?;
+                let (flow, task) = self.kernel_scope(options, &live, None, head, |cx| cx.block(&s.body))?;
                 self.bind_task(bound, task)?;
                 Ok(flow)
             }
@@ -93,7 +95,8 @@ impl Cx<'_> {
         options.blocks = Some(self.block_count(&args)?);
         let live = self.live(s).out;
         let name = target.id.to_string();
-        let (flow, _) = self.kernel_scope(options, &live, Some(&name), s.range(), |cx| cx.block(&s.body))?;
+        let head = TextRange::new(s.range().start(), s.iter.range().end());
+        let (flow, _) = self.kernel_scope(options, &live, Some(&name), head, |cx| cx.block(&s.body))?;
         Ok(flow)
     }
 
@@ -278,7 +281,8 @@ impl Cx<'_> {
             self.bind(name, Held::Ir(index), span);
         }
         let flow = body(self);
-        let mut escape = Escape { op, several: block_index.is_some(), at, tensors: BTreeMap::new(), scalars: Vec::new() };
+        let mut escape =
+            Escape { op, several: block_index.is_some(), at, tensors: BTreeMap::new(), scalars: Vec::new() };
         let mut names = self.frame().names.clone();
         let mut failures = Vec::new();
         for (name, binding) in &mut names {

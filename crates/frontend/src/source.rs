@@ -116,7 +116,11 @@ impl Files {
         };
         let mut parsed = Parsed {
             file,
-            module: ast::ModModule { node_index: ast::AtomicNodeIndex::NONE, range: TextRange::default(), body: Default::default() },
+            module: ast::ModModule {
+                node_index: ast::AtomicNodeIndex::NONE,
+                range: TextRange::default(),
+                body: Default::default(),
+            },
             text,
             lines,
             first_line: source.first_line,

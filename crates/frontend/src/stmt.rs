@@ -11,6 +11,18 @@ use crate::loops::{ACTIVE, DONE, leaves};
 use crate::names::dotted;
 use crate::value::Held;
 
+/// The part of a statement that its operations point at: of a compound one its first line.
+pub(crate) fn head(stmt: &Stmt) -> TextRange {
+    let end = match stmt {
+        Stmt::For(s) => s.iter.range().end(),
+        Stmt::While(s) => s.test.range().end(),
+        Stmt::If(s) => s.test.range().end(),
+        Stmt::With(s) => s.items.last().map_or(s.range().end(), |i| i.range().end()),
+        _ => stmt.range().end(),
+    };
+    TextRange::new(stmt.range().start(), end)
+}
+
 /// How a block ended.
 #[derive(Clone, Debug)]
 pub(crate) enum Flow {
@@ -30,7 +42,8 @@ impl Cx<'_> {
                 Ok(Flow::Next) => {}
                 Ok(Flow::Return(held)) => {
                     if let Some(next) = body.get(i + 1) {
-                        let warning = Diagnostic::warning("unreachable", "this is never reached").at(self.span_of(next), "");
+                        let warning =
+                            Diagnostic::warning("unreachable", "this is never reached").at(self.span_of(next), "");
                         self.warn(warning);
                     }
                     return Flow::Return(held);
@@ -48,7 +61,7 @@ impl Cx<'_> {
                     Some(Held::Bool(false)) => return Flow::Next,
                     Some(Held::Ir(active)) if i + 1 < body.len() => {
                         let rest = &body[i + 1..];
-                        let at = TextRange::new(rest[0].range().start(), body[body.len() - 1].range().end());
+                        let at = head(stmt);
                         let result = self.branch(active, None, at, |cx| cx.block(rest), |_| Flow::Next);
                         if let Err(fail) = result {
                             self.report(fail);
@@ -63,7 +76,7 @@ impl Cx<'_> {
     }
 
     fn statement(&mut self, stmt: &Stmt) -> Res<Flow> {
-        self.at(stmt.range(), |cx| cx.statement_here(stmt))
+        self.at(head(stmt), |cx| cx.statement_here(stmt))
     }
 
     fn statement_here(&mut self, stmt: &Stmt) -> Res<Flow> {
@@ -101,7 +114,8 @@ impl Cx<'_> {
                 }
                 _ => {
                     self.eval(&s.value)?;
-                    let warning = Diagnostic::warning("no-effect", "this expression has no effect").at(self.span_of(s), "");
+                    let warning =
+                        Diagnostic::warning("no-effect", "this expression has no effect").at(self.span_of(s), "");
                     self.warn(warning);
                 }
             },
@@ -129,10 +143,14 @@ impl Cx<'_> {
             _ => "this statement",
         };
         let help = match stmt {
-            Stmt::Assert(_) => "use `pl.static_assert` for what is known at compile time, or assert outside of the kernel",
+            Stmt::Assert(_) => {
+                "use `pl.static_assert` for what is known at compile time, or assert outside of the kernel"
+            }
             Stmt::Import(_) | Stmt::ImportFrom(_) => "import at module level",
             Stmt::FunctionDef(_) => "define a helper at module level with `@pl.jit.inline`",
-            _ => "assignments, `for` over `pl.range` and its kin, `while`, `if`, `with pl.at(…)`, `return` and calls are supported",
+            _ => {
+                "assignments, `for` over `pl.range` and its kin, `while`, `if`, `with pl.at(…)`, `return` and calls are supported"
+            }
         };
         let message = format!("{what} is not supported in a kernel");
         self.unsupported("unsupported-statement", stmt, message).help(help).into()

@@ -42,7 +42,9 @@ impl Cx<'_> {
                 }
             }
             if slice.step.is_some() {
-                return Err(self.unsupported("unsupported-expression", index, "a slice with a step is not supported").into());
+                return Err(self
+                    .unsupported("unsupported-expression", index, "a slice with a step is not supported")
+                    .into());
             }
             let [from, to] = bounds;
             return Ok(Held::Tuple(items[from as usize..to.max(from) as usize].to_vec()));
@@ -155,7 +157,8 @@ impl Cx<'_> {
             }
             [_, _] => (tile, window.axes.clone()),
             _ => {
-                let message = format!("a part of a tile of rank {} is not supported; reshape it to a matrix", shape.len());
+                let message =
+                    format!("a part of a tile of rank {} is not supported; reshape it to a matrix", shape.len());
                 return Err(self.unsupported("unsupported-rank", at, message).into());
             }
         };
@@ -176,7 +179,8 @@ impl Cx<'_> {
             sizes[i] = size.max(0) as u64;
         }
         let full = sizes[..] == whole[..] && axes.iter().all(|a| self.known_int(&a.offset) == Some(0));
-        let mut part = if full { tile } else { self.extract_window(tile, &axes[0].offset, &axes[1].offset, sizes, at)? };
+        let mut part =
+            if full { tile } else { self.extract_window(tile, &axes[0].offset, &axes[1].offset, sizes, at)? };
         if narrow {
             part = crate::ops::shape::narrowed(self, part, &valid[0], &valid[1], at)?;
         }

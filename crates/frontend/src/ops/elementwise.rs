@@ -95,7 +95,8 @@ impl Cx<'_> {
 
     /// `+`, `-`, `*`, `/` on tiles and tensors; `None` if neither operand is one.
     pub(crate) fn container_operator(&mut self, op: Operator, a: &Held, b: &Held, at: TextRange) -> Res<Option<Held>> {
-        let container = |cx: &Self, h: &Held| matches!(h, Held::Ir(v) if matches!(cx.ty(*v), Type::Tile(_) | Type::Tensor(_)));
+        let container =
+            |cx: &Self, h: &Held| matches!(h, Held::Ir(v) if matches!(cx.ty(*v), Type::Tile(_) | Type::Tensor(_)));
         if !container(self, a) && !container(self, b) {
             return Ok(None);
         }
@@ -376,8 +377,20 @@ pub(crate) fn promote(a: DType, b: DType) -> DType {
     match (a.is_float(), b.is_float()) {
         _ if a == b => a,
         (true, true) if a.size() == b.size() => DType::F32,
-        (true, false) => if b.size() > 1 { DType::F32 } else { a },
-        (false, true) => if a.size() > 1 { DType::F32 } else { b },
+        (true, false) => {
+            if b.size() > 1 {
+                DType::F32
+            } else {
+                a
+            }
+        }
+        (false, true) => {
+            if a.size() > 1 {
+                DType::F32
+            } else {
+                b
+            }
+        }
         _ if b.size() > a.size() => b,
         _ => a,
     }

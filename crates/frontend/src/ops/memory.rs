@@ -105,7 +105,9 @@ impl Cx<'_> {
         }
         self.check_bounds(tensor, window, &lengths)?;
         if shape.is_empty() {
-            return Err(self.error("wrong-argument", at, "a tile has at least one axis; use `pl.read` for an element").into());
+            return Err(self
+                .error("wrong-argument", at, "a tile has at least one axis; use `pl.read` for an element")
+                .into());
         }
         for axis in &window.axes {
             offsets.push(self.as_index(&axis.offset, axis.at)?);
@@ -188,9 +190,11 @@ impl Cx<'_> {
         if actual == to {
             return Ok(tile);
         }
-        let product = self.program.func.def_op(tile).is_some_and(|op| {
-            matches!(self.program.func.ops[op].opcode, Opcode::TMatmul | Opcode::TMatmulAcc)
-        });
+        let product = self
+            .program
+            .func
+            .def_op(tile)
+            .is_some_and(|op| matches!(self.program.func.ops[op].opcode, Opcode::TMatmul | Opcode::TMatmulAcc));
         let rounds = actual == DType::F32 && matches!(to, DType::F16 | DType::BF16);
         if self.program.language.get(&tile) == Some(&to) || (product && rounds) {
             return self.convert(tile, to, "rint", at);
@@ -220,11 +224,7 @@ impl Cx<'_> {
         // The box: extents of the tile along the axes that are not 1, whatever run-time extents the slice states.
         let kept: Vec<usize> = (0..window.axes.len()).filter(|&i| !window.axes[i].drop).collect();
         let Some(aligned) = align(&source.shape, kept.len()) else {
-            let message = format!(
-                "a tile of shape {:?} does not fit a place of {} axes",
-                source.shape,
-                kept.len()
-            );
+            let message = format!("a tile of shape {:?} does not fit a place of {} axes", source.shape, kept.len());
             return Err(self.error("shape-mismatch", at, message).into());
         };
         let (mut sizes, mut lengths) = (vec![1; window.axes.len()], vec![Some(1); window.axes.len()]);
@@ -242,8 +242,12 @@ impl Cx<'_> {
             };
             if !agrees {
                 let stated = stated.unwrap_or(0);
-                let message = format!("a tile of shape {:?} does not fit {stated} elements along axis {i}", source.shape);
-                return Err(self.error("shape-mismatch", at, message).also(self.span_of(window.axes[i].at), "this place").into());
+                let message =
+                    format!("a tile of shape {:?} does not fit {stated} elements along axis {i}", source.shape);
+                return Err(self
+                    .error("shape-mismatch", at, message)
+                    .also(self.span_of(window.axes[i].at), "this place")
+                    .into());
             }
             sizes[i] = extent;
             lengths[i] = valid.known().map(|n| n as i64);
@@ -273,18 +277,16 @@ impl Cx<'_> {
             return Err(self.error("dtype-mismatch", at, message).help("convert it with `pl.cast`").into());
         }
         if t.shape.len() != 2 || s.shape.len() != 2 {
-            let message = format!("putting a tile of shape {:?} into one of shape {:?}: both must be matrices", s.shape, t.shape);
+            let message =
+                format!("putting a tile of shape {:?} into one of shape {:?}: both must be matrices", s.shape, t.shape);
             return Err(self.unsupported("unsupported-rank", at, message).into());
         }
         for (axis, offset) in [row, col].into_iter().enumerate() {
             if let Some(offset) = self.known_int(offset) {
                 let length = s.valid[axis].known().unwrap_or(0) as i64;
                 if offset < 0 || offset + length > t.shape[axis] as i64 {
-                    let message = format!(
-                        "elements {offset} to {} of axis {axis}, which has {}",
-                        offset + length,
-                        t.shape[axis]
-                    );
+                    let message =
+                        format!("elements {offset} to {} of axis {axis}, which has {}", offset + length, t.shape[axis]);
                     return Err(self.error("out-of-bounds", at, message).into());
                 }
             }
@@ -302,13 +304,22 @@ impl Cx<'_> {
     }
 
     /// A window of a matrix tile, as a new tile.
-    pub(crate) fn extract_window(&mut self, tile: Value, row: &Held, col: &Held, sizes: [u64; 2], at: TextRange) -> Res<Value> {
+    pub(crate) fn extract_window(
+        &mut self,
+        tile: Value,
+        row: &Held,
+        col: &Held,
+        sizes: [u64; 2],
+        at: TextRange,
+    ) -> Res<Value> {
         let Some(t) = self.tile(tile).cloned() else {
             return Err(self.not_a(&Held::Ir(tile), "a tile", at));
         };
         if t.shape.len() != 2 {
             let message = format!("a part of a tile of rank {}", t.shape.len());
-            return Err(self.unsupported("unsupported-rank", at, format!("{message} is not supported; reshape it to a matrix")).into());
+            return Err(self
+                .unsupported("unsupported-rank", at, format!("{message} is not supported; reshape it to a matrix"))
+                .into());
         }
         let known = self.program.valid.get(&tile).cloned();
         let (mut dims, mut dynamic, mut extents) = (Vec::new(), Vec::new(), Vec::new());
@@ -350,7 +361,8 @@ impl Cx<'_> {
         let col = self.as_index(col, at)?;
         let ty = TileType::value(t.dtype, sizes.to_vec()).with_valid(dims);
         let partly = !ty.is_fully_valid();
-        let part = self.result(Opcode::TExtract, &[&[tile], &[row], &[col], &dynamic], Type::Tile(ty), Attrs::default());
+        let part =
+            self.result(Opcode::TExtract, &[&[tile], &[row], &[col], &dynamic], Type::Tile(ty), Attrs::default());
         if partly {
             self.program.valid.insert(part, extents);
         }
@@ -418,7 +430,8 @@ impl Cx<'_> {
 
     /// A window from offsets and sizes, one per axis.
     fn window(&self, offsets: &[Held], sizes: &[Held], at: TextRange) -> Window {
-        let axis = |(offset, size): (&Held, &Held)| Axis { offset: offset.clone(), size: size.clone(), drop: false, at };
+        let axis =
+            |(offset, size): (&Held, &Held)| Axis { offset: offset.clone(), size: size.clone(), drop: false, at };
         Window { axes: offsets.iter().zip(sizes).map(axis).collect() }
     }
 
@@ -753,7 +766,10 @@ impl Cx<'_> {
     fn element(&mut self, tensor: Value, indices: &[Held], at: TextRange) -> Res<Vec<Value>> {
         let rank = self.tensor(tensor).map_or(0, TensorType::rank);
         let mut indices = indices.to_vec();
-        if indices.len() == 1 && rank > 1 && self.tensor(tensor).is_some_and(|t| t.shape[..rank - 1].iter().all(|d| *d == Dim::Static(1))) {
+        if indices.len() == 1
+            && rank > 1
+            && self.tensor(tensor).is_some_and(|t| t.shape[..rank - 1].iter().all(|d| *d == Dim::Static(1)))
+        {
             indices = [vec![Held::Int(0); rank - 1], indices].concat();
         }
         if indices.len() != rank {
@@ -774,7 +790,14 @@ impl Cx<'_> {
         self.infer(Opcode::TGetVal, &[&[tile], &[row], &[col]], Attrs::default(), at).map(Held::Ir)
     }
 
-    pub(crate) fn write_element(&mut self, value: Value, indices: &[Held], scalar: &Held, at_scalar: TextRange, at: TextRange) -> Res<()> {
+    pub(crate) fn write_element(
+        &mut self,
+        value: Value,
+        indices: &[Held],
+        scalar: &Held,
+        at_scalar: TextRange,
+        at: TextRange,
+    ) -> Res<()> {
         let dtype = self.ty(value).element().unwrap_or(DType::F32);
         let scalar = self.scalar_of(scalar, dtype, at_scalar)?;
         if self.tensor(value).is_some() {

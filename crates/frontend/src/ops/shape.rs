@@ -74,7 +74,8 @@ pub(crate) fn full(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     let held = cx.eval(expr)?;
     if !cx.in_scope() {
         let scalar = cx.adopt(&held, dtype, expr.range())?;
-        let attr = if dtype.is_float() { Attr::Float(scalar.as_f64()) } else { Attr::Int(scalar.as_i64().unwrap_or(0)) };
+        let attr =
+            if dtype.is_float() { Attr::Float(scalar.as_f64()) } else { Attr::Int(scalar.as_i64().unwrap_or(0)) };
         let dims = shape.iter().map(|&n| Dim::Static(n)).collect();
         let ty = Type::Tensor(TensorType::packed(dtype, dims));
         return Ok(Held::Ir(cx.result(Opcode::TensorCreate, &[&[]], ty, attrs([("init", attr)]))));
@@ -216,7 +217,10 @@ impl Cx<'_> {
         let crate::cx::Place::Scope(scope) = self.place else { return Ok(make(self)) };
         if tensors.iter().chain(scalars).any(|&v| self.defined_in(v, scope.op)) {
             let message = "a view whose shape is computed in the kernel scope is not supported";
-            return Err(self.unsupported("unsupported-view", at, message).help("make the view before the scope").into());
+            return Err(self
+                .unsupported("unsupported-view", at, message)
+                .help("make the view before the scope")
+                .into());
         }
         Ok(self.before(scope.op, make))
     }
@@ -345,7 +349,10 @@ pub(crate) fn concat(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
         return Err(cx.unsupported("unsupported-rank", args.at, "`pl.concat` takes matrices").into());
     };
     if m != p || a.dtype != b.dtype {
-        let message = format!("`pl.concat` needs matrices of one element type and as many rows, not {:?} and {:?}", a.shape, b.shape);
+        let message = format!(
+            "`pl.concat` needs matrices of one element type and as many rows, not {:?} and {:?}",
+            a.shape, b.shape
+        );
         return Err(cx.error("shape-mismatch", args.at, message).into());
     }
     let ty = Type::Tile(TileType::value(a.dtype, vec![*m, n + q]));

@@ -285,7 +285,8 @@ pub(crate) fn dynamic(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     match cx.eval(expr)? {
         // One made in a body is bound by `bind_dynamic`; the name alone tells it apart.
         Held::Str(name) => {
-            let id = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
+            let id =
+                name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
             Ok(Held::Dynamic { name, id })
         }
         other => Err(cx.not_a(&other, "a name", expr.range())),
