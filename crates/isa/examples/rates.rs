@@ -10,24 +10,24 @@ use std::time::Instant;
 use dtype::{DType, Profile, RoundMode, Scalar};
 use isa::{BinaryOp, Init, Order, Reduce, Tile, UnaryOp, tier};
 
-/// Seconds of one call, at best.
+/// Seconds of one call, at best: many short windows, so that some are not disturbed by other processes.
 fn time(mut f: impl FnMut()) -> f64 {
     f();
     let mut calls = 1u32;
     let mut best = f64::INFINITY;
-    for _ in 0..12 {
-        loop {
-            let start = Instant::now();
-            for _ in 0..calls {
-                f();
-            }
-            let t = start.elapsed().as_secs_f64();
-            if t > 0.004 {
-                best = best.min(t / calls as f64);
-                break;
-            }
-            calls *= 2;
+    let mut windows = 0;
+    while windows < 200 {
+        let start = Instant::now();
+        for _ in 0..calls {
+            f();
         }
+        let t = start.elapsed().as_secs_f64();
+        if t < 0.0002 && calls < 1 << 20 {
+            calls *= 2;
+            continue;
+        }
+        best = best.min(t / calls as f64);
+        windows += 1;
     }
     best
 }
@@ -61,7 +61,7 @@ fn fma_avx512(steps: usize) -> [[f32; 16]; 12] {
 }
 
 fn fma_peak() -> f64 {
-    let steps = 100_000;
+    let steps = 2_000;
     let flops = |n: usize| (steps * 12 * n * 2) as f64;
     #[cfg(target_arch = "x86_64")]
     match tier::best() {

@@ -7,8 +7,10 @@ use dtype::DType;
 use dtype::convert::{Profile, RoundMode, convert as convert_element, native};
 use dtype::float;
 
+use crate::elementwise::map;
 use crate::number::{BF16, F16, Float};
 use crate::plane::{self, Layout, Plane};
+use crate::simd::Simd;
 use crate::tier::{Kernel, dispatch};
 use crate::{Fault, Tile};
 
@@ -57,10 +59,10 @@ struct Area {
 /// # Safety
 ///
 /// The planes are valid over `rows × cols` elements and share no bytes.
-pub(crate) unsafe fn narrow_even<T: Float + Default>(rows: usize, cols: usize, d: Plane, s: Plane) {
+pub(crate) unsafe fn narrow_even<T: Float>(rows: usize, cols: usize, d: Plane, s: Plane) {
     let area = Area { rows, cols, d, s };
     // SAFETY: the caller's promise.
-    unsafe { dispatch(ConvertKernel { area, hop: NarrowEven::<T>::default() }) }
+    unsafe { dispatch(ConvertKernel { area, hop: NarrowEven::<T>::new() }) }
 }
 
 /// # Safety
@@ -112,16 +114,16 @@ unsafe fn convert_fast(a: Area, from: DType, to: DType, mode: RoundMode, saturat
         RoundMode::Odd => None,
     };
     match (from, to, narrow, integral) {
-        (B, S, ..) => run!(Widen::<BF16>::default()),
-        (H, S, ..) => run!(Widen::<F16>::default()),
-        (S, B, Some(false), _) => run!(NarrowEven::<BF16>::default()),
-        (S, H, Some(false), _) => run!(NarrowEven::<F16>::default()),
+        (B, S, ..) => run!(Widen::<BF16>::new()),
+        (H, S, ..) => run!(Widen::<F16>::new()),
+        (S, B, Some(false), _) => run!(NarrowEven::<BF16>::new()),
+        (S, H, Some(false), _) => run!(NarrowEven::<F16>::new()),
         (S, B, Some(true), _) => run!(AwayBF16),
         (S, H, Some(true), _) => run!(AwayF16),
-        (DType::I32, S, ..) => run!(FromInt::<i32, f32>::default()),
-        (DType::I16, S, ..) => run!(FromInt::<i16, f32>::default()),
-        (DType::I8, H, ..) => run!(FromInt::<i8, F16>::default()),
-        (DType::U8, H, ..) => run!(FromInt::<u8, F16>::default()),
+        (DType::I32, S, ..) => run!(FromInt::<i32, f32>::new()),
+        (DType::I16, S, ..) => run!(FromInt::<i16, f32>::new()),
+        (DType::I8, H, ..) => run!(FromInt::<i8, F16>::new()),
+        (DType::U8, H, ..) => run!(FromInt::<u8, F16>::new()),
         (DType::I32, DType::I16, ..) if !saturate => run!(Truncate32To16),
         (S, DType::I32, _, Some(i)) => run!(ToInt::<f32, i32>::new(i, saturate)),
         (S, DType::I16, _, Some(i)) => run!(ToInt::<f32, i16>::new(i, saturate)),
@@ -134,31 +136,42 @@ unsafe fn convert_fast(a: Area, from: DType, to: DType, mode: RoundMode, saturat
     }
 }
 
-/// Elements per step.
-const LANES: usize = 32;
-
-/// A hop on a block of elements.
+/// A hop on one element.
 trait Hop: Copy {
-    type From: Copy + Default;
-    type To: Copy + Default;
+    type From: Copy;
+    type To: Copy;
+
+    /// Whether [`Hop::eight`] is the faster form.
+    const EIGHT: bool = false;
 
     fn one(&self, x: Self::From) -> Self::To;
 
+    /// Eight elements at a time, with the steps of [`Simd`].
+    ///
+    /// # Safety
+    ///
+    /// Eight elements at each address, apart or coinciding.
     #[inline(always)]
-    fn block(&self, x: [Self::From; LANES]) -> [Self::To; LANES] {
-        let mut out = [Self::To::default(); LANES];
-        for k in 0..LANES {
-            out[k] = self.one(x[k]);
+    unsafe fn eight<S: Simd>(&self, d: *mut Self::To, s: *const Self::From) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let x = s.cast::<[Self::From; 8]>().read_unaligned();
+            d.cast::<[Self::To; 8]>().write_unaligned(x.map(|x| self.one(x)));
         }
-        out
     }
 }
 
 macro_rules! hop {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
         $(#[$doc])*
-        #[derive(Clone, Copy, Default)]
+        #[derive(Clone, Copy)]
         struct $name<A, B = ()>(std::marker::PhantomData<(A, B)>);
+
+        impl<A, B> $name<A, B> {
+            fn new() -> Self {
+                $name(std::marker::PhantomData)
+            }
+        }
     )*};
 }
 
@@ -171,28 +184,44 @@ hop! {
     FromInt
 }
 
-impl<T: Float + Default> Hop for Widen<T> {
+impl<T: Float> Hop for Widen<T> {
     type From = T;
     type To = f32;
+
+    const EIGHT: bool = T::IS_F16;
 
     #[inline(always)]
     fn one(&self, x: T) -> f32 {
         float::canonical(x.widen())
     }
+
+    #[inline(always)]
+    unsafe fn eight<S: Simd>(&self, d: *mut f32, s: *const T) {
+        // SAFETY: the caller's promise; only called for f16.
+        unsafe { d.cast::<[f32; 8]>().write_unaligned(S::widen_f16(s.cast()).map(float::canonical)) }
+    }
 }
 
-impl<T: Float + Default> Hop for NarrowEven<T> {
+impl<T: Float> Hop for NarrowEven<T> {
     type From = f32;
     type To = T;
+
+    const EIGHT: bool = T::IS_F16;
 
     #[inline(always)]
     fn one(&self, x: f32) -> T {
         T::narrow(x)
     }
+
+    #[inline(always)]
+    unsafe fn eight<S: Simd>(&self, d: *mut T, s: *const f32) {
+        // SAFETY: the caller's promise; only called for f16.
+        unsafe { S::narrow_f16(d.cast(), s.cast::<[f32; 8]>().read_unaligned().map(float::canonical)) }
+    }
 }
 
 /// Integers that f32 holds exactly, or i32, whose conversion to f32 rounds once.
-trait Int: Copy + Default {
+trait Int: Copy {
     fn to_f32(self) -> f32;
     fn low_bits(v: i32) -> Self;
     fn clamped(v: i32) -> Self;
@@ -213,13 +242,21 @@ macro_rules! int {
 
 int!(i8, u8, i16, i32);
 
-impl<I: Int, T: Float + Default> Hop for FromInt<I, T> {
+impl<I: Int, T: Float> Hop for FromInt<I, T> {
     type From = I;
     type To = T;
+
+    const EIGHT: bool = T::IS_F16;
 
     #[inline(always)]
     fn one(&self, x: I) -> T {
         T::narrow(x.to_f32())
+    }
+
+    #[inline(always)]
+    unsafe fn eight<S: Simd>(&self, d: *mut T, s: *const I) {
+        // SAFETY: the caller's promise; only called for f16.
+        unsafe { S::narrow_f16(d.cast(), s.cast::<[I; 8]>().read_unaligned().map(I::to_f32)) }
     }
 }
 
@@ -275,6 +312,18 @@ impl Hop for AwayF16 {
     }
 }
 
+/// `x as i32`, in a form that the vectoriser takes: the value of an integral x, saturated, NaN to 0.
+#[inline(always)]
+fn saturated(x: f32) -> i32 {
+    // NaN fails both comparisons and becomes the lower bound here.
+    let low = if x >= -2_147_483_648.0 { x } else { -2_147_483_648.0 };
+    let inside = if low <= 2_147_483_520.0 { low } else { 2_147_483_520.0 };
+    // SAFETY: finite, and between the least i32 and the greatest f32 below 2^31.
+    let v = unsafe { inside.to_int_unchecked::<i32>() };
+    let v = if x >= 2_147_483_648.0 { i32::MAX } else { v };
+    if x.is_nan() { 0 } else { v }
+}
+
 #[derive(Clone, Copy)]
 enum Integral {
     Trunc,
@@ -298,53 +347,39 @@ impl<T, I> ToInt<T, I> {
     }
 }
 
-impl<T: Float + Default, I: Int> Hop for ToInt<T, I> {
+impl<T: Float, I: Int> Hop for ToInt<T, I> {
     type From = T;
     type To = I;
 
+    const EIGHT: bool = T::IS_F16;
+
     #[inline(always)]
     fn one(&self, x: T) -> I {
-        let mut x = [x; 1];
-        let mut out = [I::default(); 1];
-        self.convert(&mut x, &mut out);
-        out[0]
+        self.integer(x.widen())
     }
 
     #[inline(always)]
-    fn block(&self, mut x: [T; LANES]) -> [I; LANES] {
-        let mut out = [I::default(); LANES];
-        self.convert(&mut x, &mut out);
-        out
+    unsafe fn eight<S: Simd>(&self, d: *mut I, s: *const T) {
+        // SAFETY: the caller's promise; only called for f16.
+        unsafe { d.cast::<[I; 8]>().write_unaligned(S::widen_f16(s.cast()).map(|x| self.integer(x))) }
     }
 }
 
-impl<T: Float, I: Int> ToInt<T, I> {
+impl<T, I: Int> ToInt<T, I> {
     #[inline(always)]
-    fn convert<const N: usize>(&self, x: &mut [T; N], out: &mut [I; N]) {
-        let mut w = [0f32; N];
-        for k in 0..N {
-            w[k] = x[k].widen();
-        }
-        match self.integral {
-            Integral::Trunc => {}
-            Integral::Even => w.iter_mut().for_each(|e| *e = e.round_ties_even()),
-            Integral::Away => w.iter_mut().for_each(|e| {
-                let t = e.trunc();
-                let up = if (*e - t).abs() >= 0.5 { 1f32.copysign(*e) } else { 0.0 };
-                *e = t + up;
-            }),
-            Integral::Floor => w.iter_mut().for_each(|e| *e = e.floor()),
-            Integral::Ceil => w.iter_mut().for_each(|e| *e = e.ceil()),
-        }
-        if self.saturate {
-            for k in 0..N {
-                out[k] = I::clamped(w[k] as i32);
+    fn integer(&self, x: f32) -> I {
+        let t = match self.integral {
+            Integral::Trunc => x,
+            Integral::Even => x.round_ties_even(),
+            Integral::Away => {
+                let t = x.trunc();
+                t + if (x - t).abs() >= 0.5 { 1f32.copysign(x) } else { 0.0 }
             }
-        } else {
-            for k in 0..N {
-                out[k] = I::low_bits(w[k] as i32);
-            }
-        }
+            Integral::Floor => x.floor(),
+            Integral::Ceil => x.ceil(),
+        };
+        let v = saturated(t);
+        if self.saturate { I::clamped(v) } else { I::low_bits(v) }
     }
 }
 
@@ -360,26 +395,26 @@ impl<H: Hop> Kernel for ConvertKernel<H> {
     ///
     /// As for [`convert_slow`].
     #[inline(always)]
-    unsafe fn run(self) {
+    unsafe fn run<S: Simd>(self) {
         let Area { rows, cols, d, s } = self.area;
         let dense = d.cs == size_of::<H::To>() as isize && s.cs == size_of::<H::From>() as isize;
         for r in 0..rows {
-            let mut c = 0;
-            while c < cols {
-                let n = LANES.min(cols - c);
-                // SAFETY: elements c .. c + n of row r.
-                unsafe {
-                    if dense && n == LANES {
-                        let x = s.at(r, c).cast::<[H::From; LANES]>().read_unaligned();
-                        d.at(r, c).cast::<[H::To; LANES]>().write_unaligned(self.hop.block(x));
-                    } else {
-                        for k in c..c + n {
-                            let x = s.at(r, k).cast::<H::From>().read_unaligned();
-                            d.at(r, k).cast::<H::To>().write_unaligned(self.hop.one(x));
-                        }
+            // SAFETY: row `r` of each plane, element by element.
+            unsafe {
+                if dense {
+                    let (to, from) = (d.at(r, 0).cast::<H::To>(), s.at(r, 0).cast::<H::From>());
+                    let mut done = 0;
+                    while H::EIGHT && done + 8 <= cols {
+                        self.hop.eight::<S>(to.add(done), from.add(done));
+                        done += 8;
+                    }
+                    map(to.add(done), from.add(done), cols - done, |x| self.hop.one(x));
+                } else {
+                    for c in 0..cols {
+                        let x = s.at(r, c).cast::<H::From>().read_unaligned();
+                        d.at(r, c).cast::<H::To>().write_unaligned(self.hop.one(x));
                     }
                 }
-                c += n;
             }
         }
     }

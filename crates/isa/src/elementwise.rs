@@ -10,6 +10,7 @@ use dtype::{DType, Scalar};
 use crate::math;
 use crate::number::{Float, Number, with_number};
 use crate::plane::{self, Layout, Plane};
+use crate::simd::Simd;
 use crate::tier::{Kernel, dispatch};
 use crate::{Fault, Tile};
 
@@ -269,16 +270,22 @@ pub(crate) fn same_types(op: &'static str, tiles: &[&Tile]) -> Result<(), Fault>
     Err(Fault::dtype(op, &found, "operands of one type"))
 }
 
-/// Elements per step of the vector loops.
-const LANES: usize = 32;
-
 pub(crate) trait Op2<T> {
     fn f(a: T, b: T) -> T;
 }
 
+/// Whether an operation rounds: then f16 goes through f32, eight at a time.
+pub(crate) trait Rounds {
+    const YES: bool;
+}
+
 macro_rules! op2 {
-    ($($name:ident $method:ident),*) => {$(
+    ($($name:ident $method:ident $rounds:literal),*) => {$(
         pub(crate) struct $name;
+
+        impl Rounds for $name {
+            const YES: bool = $rounds;
+        }
 
         impl<T: Number> Op2<T> for $name {
             #[inline(always)]
@@ -289,10 +296,19 @@ macro_rules! op2 {
     )*};
 }
 
-op2!(Add add, Sub sub, Mul mul, Div div, Max larger, Min smaller, StdMax std_max, StdMin std_min);
+op2! {
+    Add add true,
+    Sub sub true,
+    Mul mul true,
+    Div div true,
+    Max larger false,
+    Min smaller false,
+    StdMax std_max true,
+    StdMin std_min true
+}
 
-trait Op1<T> {
-    fn f(x: [T; LANES]) -> [T; LANES];
+pub(crate) trait Op1<T> {
+    fn f(x: T) -> T;
 }
 
 macro_rules! op1 {
@@ -301,12 +317,8 @@ macro_rules! op1 {
 
         impl<T: $bound> Op1<T> for $name {
             #[inline(always)]
-            fn f(mut x: [T; LANES]) -> [T; LANES] {
-                for e in &mut x {
-                    let $x = *e;
-                    *e = $body;
-                }
-                x
+            fn f($x: T) -> T {
+                $body
             }
         }
     )*};
@@ -324,17 +336,84 @@ op1! {
     Log: Float, x => T::narrow64(math::log(x.widen() as f64));
 }
 
-/// Addresses of elements may be odd: the arena promises no alignment.
+// The loops below are left to the compiler's vectoriser, which checks at run time that the destination is apart from the
+// sources. In place it would find them overlapping; so the same address is read through the same pointer.
+
+/// `d[i] = f(a[i])`.
+///
+/// # Safety
+///
+/// `n` elements at each address, aligned or not; `d` coincides with `a` or shares nothing with it.
 #[inline(always)]
-unsafe fn read<T: Copy>(p: *const T) -> T {
-    // SAFETY: the caller's promise that the range is valid.
-    unsafe { p.read_unaligned() }
+pub(crate) unsafe fn map<S: Copy, T: Copy>(d: *mut T, a: *const S, n: usize, f: impl Fn(S) -> T) {
+    // SAFETY: below `n`.
+    unsafe {
+        if std::ptr::addr_eq(d, a) && size_of::<S>() == size_of::<T>() {
+            for i in 0..n {
+                d.add(i).write_unaligned(f(d.add(i).cast::<S>().read_unaligned()));
+            }
+        } else {
+            for i in 0..n {
+                d.add(i).write_unaligned(f(a.add(i).read_unaligned()));
+            }
+        }
+    }
 }
 
+/// `d[i] = f(a[i], b[i])`.
+///
+/// # Safety
+///
+/// As for [`map`], for both sources.
 #[inline(always)]
-unsafe fn write<T: Copy>(p: *mut T, v: T) {
-    // SAFETY: the caller's promise that the range is valid.
-    unsafe { p.write_unaligned(v) }
+pub(crate) unsafe fn zip<T: Copy>(d: *mut T, a: *const T, b: *const T, n: usize, f: impl Fn(T, T) -> T) {
+    let (in_a, in_b) = (std::ptr::addr_eq(d, a), std::ptr::addr_eq(d, b));
+    // SAFETY: below `n`.
+    unsafe {
+        if in_a && in_b {
+            map(d, d, n, |x| f(x, x));
+        } else if in_a {
+            for i in 0..n {
+                d.add(i).write_unaligned(f(d.add(i).read_unaligned(), b.add(i).read_unaligned()));
+            }
+        } else if in_b {
+            for i in 0..n {
+                d.add(i).write_unaligned(f(a.add(i).read_unaligned(), d.add(i).read_unaligned()));
+            }
+        } else {
+            for i in 0..n {
+                d.add(i).write_unaligned(f(a.add(i).read_unaligned(), b.add(i).read_unaligned()));
+            }
+        }
+    }
+}
+
+/// Eight f16 at a time: widened exactly, computed in f32 with a canonical NaN, narrowed. `a` and `b` give eight values
+/// from element `i` on.
+///
+/// # Safety
+///
+/// As for [`map`]; elements past the last whole eight are left.
+#[inline(always)]
+unsafe fn eights<S: Simd>(
+    d: *mut u16,
+    n: usize,
+    a: impl Fn(usize) -> [f32; 8],
+    b: impl Fn(usize) -> [f32; 8],
+    f: impl Fn(f32, f32) -> f32,
+) -> usize {
+    let mut i = 0;
+    while i + 8 <= n {
+        let (x, y) = (a(i), b(i));
+        let mut z = [0f32; 8];
+        for k in 0..8 {
+            z[k] = f(x[k], y[k]);
+        }
+        // SAFETY: eight elements at `i`.
+        unsafe { S::narrow_f16(d.add(i), z) };
+        i += 8;
+    }
+    i
 }
 
 struct BinaryKernel<T, O> {
@@ -346,7 +425,7 @@ struct BinaryKernel<T, O> {
     marker: PhantomData<(T, O)>,
 }
 
-impl<T: Number, O: Op2<T>> Kernel for BinaryKernel<T, O> {
+impl<T: Number, O: Op2<T> + Op2<f32> + Rounds> Kernel for BinaryKernel<T, O> {
     type Output = ();
 
     /// # Safety
@@ -354,73 +433,59 @@ impl<T: Number, O: Op2<T>> Kernel for BinaryKernel<T, O> {
     /// The planes are valid over `rows × cols` elements of `T`; a source shares bytes with the destination only where it
     /// coincides with it element by element.
     #[inline(always)]
-    unsafe fn run(self) {
+    unsafe fn run<S: Simd>(self) {
         let size = size_of::<T>() as isize;
         let runs = |p: &Plane| p.cs == size || p.cs == 0;
+        let dense = self.d.cs == size && runs(&self.a) && runs(&self.b);
+        let n = self.cols;
         for r in 0..self.rows {
             // SAFETY: row `r` of each plane, element by element.
             unsafe {
                 let (d, a, b) = (self.d.at(r, 0).cast::<T>(), self.a.at(r, 0).cast::<T>(), self.b.at(r, 0).cast::<T>());
-                if self.d.cs != size || !runs(&self.a) || !runs(&self.b) {
-                    for c in 0..self.cols {
-                        let v = O::f(read(self.a.at(r, c).cast()), read(self.b.at(r, c).cast()));
-                        write(self.d.at(r, c).cast::<T>(), v);
+                if !dense {
+                    for c in 0..n {
+                        let x = self.a.at(r, c).cast::<T>().read_unaligned();
+                        let y = self.b.at(r, c).cast::<T>().read_unaligned();
+                        self.d.at(r, c).cast::<T>().write_unaligned(<O as Op2<T>>::f(x, y));
                     }
-                } else if self.b.cs == 0 && self.a.cs != 0 {
-                    let s = read(b);
-                    row(d, a, self.cols, |x| O::f(x, s));
-                } else if self.a.cs == 0 {
-                    let s = read(a);
-                    if self.b.cs == 0 {
-                        let v = O::f(s, read(b));
-                        for c in 0..self.cols {
-                            write(d.add(c), v);
+                    continue;
+                }
+                let mut done = 0;
+                if T::IS_F16 && O::YES {
+                    let (h, a, b) = (d.cast::<u16>(), a.cast::<u16>(), b.cast::<u16>());
+                    let wide = |p: *const u16| move |i: usize| S::widen_f16(p.add(i));
+                    let same = |p: *const u16| {
+                        let v = dtype::float::f16_to_f32(p.read_unaligned());
+                        move |_| [v; 8]
+                    };
+                    let f = <O as Op2<f32>>::f;
+                    done = match (self.a.cs == 0, self.b.cs == 0) {
+                        (false, false) => eights::<S>(h, n, wide(a), wide(b), f),
+                        (false, true) => eights::<S>(h, n, wide(a), same(b), f),
+                        (true, false) => eights::<S>(h, n, same(a), wide(b), f),
+                        (true, true) => 0,
+                    };
+                }
+                let (d, n) = (d.add(done), n - done);
+                let f = <O as Op2<T>>::f;
+                match (self.a.cs == 0, self.b.cs == 0) {
+                    (false, false) => zip(d, a.add(done), b.add(done), n, f),
+                    (false, true) => {
+                        let y = b.read_unaligned();
+                        map(d, a.add(done), n, |x| f(x, y));
+                    }
+                    (true, false) => {
+                        let x = a.read_unaligned();
+                        map(d, b.add(done), n, |y| f(x, y));
+                    }
+                    (true, true) => {
+                        let v = f(a.read_unaligned(), b.read_unaligned());
+                        for c in 0..n {
+                            d.add(c).write_unaligned(v);
                         }
-                    } else {
-                        row(d, b, self.cols, |x| O::f(s, x));
-                    }
-                } else {
-                    let n = self.cols;
-                    let mut c = 0;
-                    while c + LANES <= n {
-                        let x = read(a.add(c).cast::<[T; LANES]>());
-                        let y = read(b.add(c).cast::<[T; LANES]>());
-                        let mut z = x;
-                        for k in 0..LANES {
-                            z[k] = O::f(x[k], y[k]);
-                        }
-                        write(d.add(c).cast(), z);
-                        c += LANES;
-                    }
-                    while c < n {
-                        write(d.add(c), O::f(read(a.add(c)), read(b.add(c))));
-                        c += 1;
                     }
                 }
             }
-        }
-    }
-}
-
-/// # Safety
-///
-/// `n` elements at both addresses; they coincide or share nothing.
-#[inline(always)]
-unsafe fn row<T: Copy>(d: *mut T, a: *const T, n: usize, f: impl Fn(T) -> T) {
-    let mut c = 0;
-    // SAFETY: every access is below `n`.
-    unsafe {
-        while c + LANES <= n {
-            let mut x = read(a.add(c).cast::<[T; LANES]>());
-            for e in &mut x {
-                *e = f(*e);
-            }
-            write(d.add(c).cast(), x);
-            c += LANES;
-        }
-        while c < n {
-            write(d.add(c), f(read(a.add(c))));
-            c += 1;
         }
     }
 }
@@ -440,30 +505,19 @@ impl<T: Number, O: Op1<T>> Kernel for UnaryKernel<T, O> {
     ///
     /// As for [`BinaryKernel`].
     #[inline(always)]
-    unsafe fn run(self) {
+    unsafe fn run<S: Simd>(self) {
         let size = size_of::<T>() as isize;
-        let dense = self.d.cs == size && self.a.cs == size;
         for r in 0..self.rows {
-            let mut c = 0;
-            while c < self.cols {
-                let n = LANES.min(self.cols - c);
-                // SAFETY: elements c .. c + n of row r.
-                unsafe {
-                    if dense && n == LANES {
-                        let x = read(self.a.at(r, c).cast::<[T; LANES]>());
-                        write(self.d.at(r, c).cast(), O::f(x));
-                    } else {
-                        let mut x = [T::ZERO; LANES];
-                        for k in 0..n {
-                            x[k] = read(self.a.at(r, c + k).cast());
-                        }
-                        let y = O::f(x);
-                        for k in 0..n {
-                            write(self.d.at(r, c + k).cast::<T>(), y[k]);
-                        }
+            // SAFETY: row `r` of each plane, element by element.
+            unsafe {
+                if self.d.cs == size && self.a.cs == size {
+                    map(self.d.at(r, 0).cast::<T>(), self.a.at(r, 0).cast::<T>(), self.cols, |x| O::f(x));
+                } else {
+                    for c in 0..self.cols {
+                        let x = self.a.at(r, c).cast::<T>().read_unaligned();
+                        self.d.at(r, c).cast::<T>().write_unaligned(O::f(x));
                     }
                 }
-                c += n;
             }
         }
     }

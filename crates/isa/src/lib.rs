@@ -34,6 +34,7 @@ mod plane;
 mod reduce;
 mod scalar;
 pub mod shadow;
+mod simd;
 pub mod tier;
 mod tile;
 mod transfer;

@@ -16,6 +16,7 @@
 //!
 //! NaN results are canonical. k = 0 (or m or n) leaves the accumulator alone, as the device does (`isa.md` §2.12).
 
+mod blocks;
 mod float;
 mod int;
 mod pack;
@@ -24,8 +25,10 @@ use std::cell::RefCell;
 
 use dtype::{DType, Profile};
 
+use blocks::{Output, Start};
+
 use crate::plane::{self, Layout};
-use crate::{Fault, Tile};
+use crate::{Fault, Order, Tile};
 
 /// What the accumulator starts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,11 +44,11 @@ const TYPES: &str = "f32 <- f32 x f32, f16 x f16, bf16 x bf16; i32 <- i8 x i8";
 /// Working memory, kept per thread so that an instruction allocates nothing once it is warm.
 #[derive(Default)]
 struct Scratch {
-    /// The operands, packed for the inner loops.
     lhs: Vec<u32>,
     rhs: Vec<u32>,
-    /// The accumulator, row-major, rounded up to whole inner blocks.
+    /// The accumulator, row-major, when the tile's own order is another one.
     acc: Vec<u32>,
+    bias: Vec<u32>,
 }
 
 thread_local! {
@@ -87,29 +90,54 @@ pub fn matmul(
     if m == 0 || k == 0 || n == 0 {
         return Ok(());
     }
-    // Operands are packed and the accumulator is staged before anything is written: aliasing needs no further care.
     let base = mem.as_mut_ptr();
+    let acc_layout = Layout::tile(base, acc);
+    // The left operand can be read where it is, unless the accumulator overwrites it meanwhile. Everything else is
+    // copied before anything is written, so aliasing needs no further care.
+    let in_place = lhs.dtype == DType::F32
+        && lhs.order == Order::RowMajor
+        && !plane::overlap(lhs, (m, k), acc, (m, n));
+    let direct = in_place.then(|| (base.wrapping_add(lhs.offset).cast_const().cast(), lhs.pitch as usize));
     let (m, k, n) = (m as usize, k as usize, n as usize);
-    let start = match &init {
-        Init::Zero => None,
-        Init::Accumulate => Some(Layout::tile(base, acc)),
-        Init::Bias(b) => Some(Layout::tile(base, b).row_vector()),
-    };
     SCRATCH.with_borrow_mut(|scratch| {
         let problem = pack::Problem { m, k, n, lhs: Layout::tile(base, lhs), rhs: Layout::tile(base, rhs) };
-        // SAFETY: the layouts are valid over the regions that were checked above.
+        let steps = if lhs.dtype == DType::I8 { k.div_ceil(2) } else { k };
+        let width = pack::padded(n);
+        let operands =
+            (pack::words(&mut scratch.lhs, m * steps), pack::words(&mut scratch.rhs, width * steps));
+        let start = match &init {
+            Init::Zero => Start::Zero,
+            Init::Accumulate => Start::Itself,
+            Init::Bias(b) => {
+                let row = pack::words(&mut scratch.bias, width);
+                let row_layout = Layout::strided(row.as_mut_ptr().cast(), 0, 4);
+                crate::copy::move_layouts((1, n as u32), row_layout, Layout::tile(base, b), 4);
+                Start::Row(row.as_ptr())
+            }
+        };
+        let staged = acc.order != Order::RowMajor;
+        let (at, stride) = if staged {
+            (pack::words(&mut scratch.acc, m * n).as_mut_ptr(), n)
+        } else {
+            (base.wrapping_add(acc.offset).cast(), acc.pitch as usize)
+        };
+        let staging = Layout::strided(at.cast(), stride as isize * 4, 4);
+        let region = (m as u32, n as u32);
+        if staged && start == Start::Itself {
+            crate::copy::move_layouts(region, staging, acc_layout, 4);
+        }
+        let out = Output { acc: at, stride, start };
+        // SAFETY: the layouts and the output are valid over the regions that were checked above; the scratch slices
+        // have the sizes asked for.
         unsafe {
             match lhs.dtype {
-                DType::I8 => int::run(&problem, scratch, start),
-                dtype => float::run(&problem, scratch, start, dtype, profile),
+                DType::I8 => int::run(&problem, operands, out),
+                dtype => float::run(&problem, operands, direct, out, dtype, profile),
             }
         }
-        let width = pack::padded(n, pack::NR);
-        let staged = Layout::strided(scratch.acc.as_mut_ptr().cast(), width as isize * 4, 4);
-        plane::for_each(m, n, &[Layout::tile(base, acc), staged], |rows, cols, [d, s]| {
-            // SAFETY: the accumulator's region was checked; the staged one is at least as large.
-            unsafe { crate::copy::move_plane(rows, cols, d, s, 4) }
-        });
+        if staged {
+            crate::copy::move_layouts(region, acc_layout, staging, 4);
+        }
     });
     Ok(())
 }

@@ -5,6 +5,8 @@ use dtype::float;
 /// An element that instructions compute with. Its representation is the element's bytes.
 pub(crate) trait Number: Copy + 'static {
     const ZERO: Self;
+    /// Whether arithmetic goes eight at a time through [`crate::simd::Simd::widen_f16`].
+    const IS_F16: bool = false;
 
     fn add(self, o: Self) -> Self;
     fn sub(self, o: Self) -> Self;
@@ -173,11 +175,25 @@ impl Float for BF16 {
 
 // An f32 operation on 16-bit floats, rounded again, is the operation rounded once: sums, differences and quotients of
 // p-bit numbers survive a first rounding to 2p + 2 bits or more. Products are exact in f32 unless they underflow it,
-// which those of f16 never do (2^-48 at least); those of bf16 go through f64.
+// which those of f16 never do (2^-48 at least); those of bf16 that do are rounded apart.
 macro_rules! half {
-    ($t:ident, $mul:expr) => {
+    ($t:ident, $is_f16:literal, $infinity:literal, $nan:expr, $mul:expr) => {
+        impl $t {
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                self.0 & 0x7fff > $infinity
+            }
+
+            /// Orders as the values do, with −0 below +0; NaNs aside.
+            #[inline(always)]
+            fn key(self) -> i16 {
+                (self.0 ^ ((self.0 as i16 >> 15) as u16 & 0x7fff)) as i16
+            }
+        }
+
         impl Number for $t {
             const ZERO: Self = $t(0);
+            const IS_F16: bool = $is_f16;
 
             #[inline(always)]
             fn add(self, o: Self) -> Self {
@@ -189,7 +205,7 @@ macro_rules! half {
             }
             #[inline(always)]
             fn mul(self, o: Self) -> Self {
-                $mul(self.widen(), o.widen())
+                Self::narrow($mul(self.widen(), o.widen()))
             }
             #[inline(always)]
             fn div(self, o: Self) -> Self {
@@ -197,11 +213,13 @@ macro_rules! half {
             }
             #[inline(always)]
             fn larger(self, o: Self) -> Self {
-                Self::narrow(float::maximum(self.widen(), o.widen()))
+                let larger = if self.key() > o.key() { self.0 } else { o.0 };
+                $t(if self.is_nan() | o.is_nan() { $nan } else { larger })
             }
             #[inline(always)]
             fn smaller(self, o: Self) -> Self {
-                Self::narrow(float::minimum(self.widen(), o.widen()))
+                let smaller = if self.key() < o.key() { self.0 } else { o.0 };
+                $t(if self.is_nan() | o.is_nan() { $nan } else { smaller })
             }
             #[inline(always)]
             fn std_max(self, o: Self) -> Self {
@@ -213,22 +231,35 @@ macro_rules! half {
             }
             #[inline(always)]
             fn neg(self) -> Self {
-                Self::narrow(-self.widen())
+                $t(if self.is_nan() { $nan } else { self.0 ^ 0x8000 })
             }
             #[inline(always)]
             fn abs(self) -> Self {
-                Self::narrow(self.widen().abs())
+                $t(if self.is_nan() { $nan } else { self.0 & 0x7fff })
             }
             #[inline(always)]
             fn canonical(self) -> Self {
-                Self::narrow(self.widen())
+                $t(if self.is_nan() { $nan } else { self.0 })
             }
         }
     };
 }
 
-half!(F16, |x: f32, y: f32| F16::narrow(x * y));
-half!(BF16, |x: f32, y: f32| BF16::narrow64(x as f64 * y as f64));
+half!(F16, true, 0x7c00, float::F16_NAN, |x: f32, y: f32| x * y);
+half!(BF16, false, 0x7f80, float::BF16_NAN, bf16_product);
+
+/// The product of two bf16 values, either exact or already rounded to bf16.
+#[inline(always)]
+fn bf16_product(x: f32, y: f32) -> f32 {
+    let p = x * y;
+    // A subnormal product lost bits. Scaled by 2^64 it is exact; adding 1.5·2^-46 rounds it to a multiple of 2^-69, the
+    // scaled unit of bf16 subnormals. (x is below 2^64 here, or y is 0.)
+    let magic = f32::from_bits(0x28c0_0000);
+    let scaled = (x * 18_446_744_073_709_551_616.0) * y;
+    let rounded = ((scaled + magic) - magic) * f32::from_bits(0x1f80_0000);
+    let subnormal = p.abs() < f32::MIN_POSITIVE && p != 0.0;
+    if subnormal { f32::from_bits(rounded.to_bits() | (p.to_bits() & 0x8000_0000)) } else { p }
+}
 
 /// Binds `$t` to the Rust type of the elements of `$dtype` in `$body`; `$other` for `Bool`.
 macro_rules! with_number {

@@ -42,8 +42,6 @@ pub(crate) struct Layout {
 struct Boxes {
     /// The row of the tile that the layout calls 0.
     first_row: usize,
-    /// Every row is row `first_row`.
-    one_row: bool,
     order: Order,
     /// Bytes.
     size: isize,
@@ -63,7 +61,7 @@ impl Layout {
             Order::ColMajor => Layout::strided(ptr, size, pitch),
             order => {
                 let (ir, ic) = tile.inner_box();
-                let boxes = Boxes { first_row: 0, one_row: false, order, size, pitch, ir: ir as isize, ic: ic as isize };
+                let boxes = Boxes { first_row: 0, order, size, pitch, ir: ir as isize, ic: ic as isize };
                 Layout { plane: Plane { ptr, rs: 0, cs: 0 }, boxes: Some(boxes) }
             }
         }
@@ -82,19 +80,10 @@ impl Layout {
         self
     }
 
-    /// Row 0, in place of every row. Boxed operands keep their boxes: `first_row` stands still.
-    pub(crate) fn row_vector(mut self) -> Layout {
-        match &mut self.boxes {
-            Some(b) => b.one_row = true,
-            None => self.plane.rs = 0,
-        }
-        self
-    }
-
     /// The row below `r` at which the strides change.
     fn row_end(&self, r: usize) -> usize {
         match &self.boxes {
-            Some(b) if b.order != Order::Nz && !b.one_row => {
+            Some(b) if b.order != Order::Nz => {
                 let ir = b.ir as usize;
                 ((r + b.first_row) / ir + 1) * ir - b.first_row
             }
@@ -113,7 +102,6 @@ impl Layout {
     /// The rectangle that starts at (r, c), good up to [`Layout::row_end`] and [`Layout::col_end`].
     pub(crate) fn at(&self, r: usize, c: usize) -> Plane {
         let r = match &self.boxes {
-            Some(b) if b.one_row => b.first_row,
             Some(b) => r + b.first_row,
             None => r,
         };
@@ -137,7 +125,6 @@ impl Layout {
                 b.ir * b.size,
             ),
         };
-        let rs = if b.one_row { 0 } else { rs };
         Plane { ptr: self.plane.ptr.wrapping_offset(offset), rs, cs }
     }
 }

@@ -30,6 +30,7 @@ use dtype::Profile;
 use crate::elementwise::{Add, Max, Min, Op2, StdMax, StdMin, same_types};
 use crate::number::{BF16, F16, Float, Number, with_number};
 use crate::plane::{self, Layout};
+use crate::simd::Simd;
 use crate::tier::{Kernel, dispatch};
 use crate::{Fault, Tile};
 
@@ -147,7 +148,7 @@ impl<T: Number, O: Op2<T>> Kernel for Accumulate<T, O> {
     ///
     /// `n` elements at both addresses, sharing nothing.
     #[inline(always)]
-    unsafe fn run(self) {
+    unsafe fn run<S: Simd>(self) {
         const N: usize = 32;
         let mut c = 0;
         // SAFETY: below `n`.
@@ -225,7 +226,7 @@ impl<T: Number, O: Op2<T> + Associative> Kernel for FoldRow<T, O> {
     ///
     /// As for [`reduce_row`].
     #[inline(always)]
-    unsafe fn run(self) {
+    unsafe fn run<S: Simd>(self) {
         const N: usize = 32;
         let mut c = 1;
         // SAFETY: below `n`.
@@ -323,7 +324,7 @@ impl<T: Summand> Kernel for SumRow<T> {
     ///
     /// As for [`reduce_row`].
     #[inline(always)]
-    unsafe fn run(self) {
+    unsafe fn run<S: Simd>(self) {
         let SumRow { row, n, out, profile } = self;
         let lanes = MOST_LANES / size_of::<T>();
         let mut t = [T::ZERO; MOST_LANES];

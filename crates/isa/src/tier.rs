@@ -7,6 +7,8 @@
 use std::cell::Cell;
 use std::sync::OnceLock;
 
+use crate::simd::Simd;
+
 /// A set of vector extensions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Tier {
@@ -78,15 +80,15 @@ pub(crate) trait Kernel {
 
     /// # Safety
     ///
-    /// As the kernel's constructor says: the raw ranges it holds are valid.
-    unsafe fn run(self) -> Self::Output;
+    /// As the kernel's constructor says: the raw ranges it holds are valid. The host has the features of `S`.
+    unsafe fn run<S: Simd>(self) -> Self::Output;
 }
 
 /// Runs a kernel on the current tier.
 ///
 /// # Safety
 ///
-/// Whatever [`Kernel::run`] of `K` asks for.
+/// Whatever [`Kernel::run`] of `K` asks for, features aside.
 #[inline(always)]
 pub(crate) unsafe fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
@@ -104,19 +106,19 @@ pub(crate) unsafe fn dispatch<K: Kernel>(kernel: K) -> K::Output {
 #[inline(never)]
 unsafe fn portable<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: the caller's promise.
-    unsafe { kernel.run() }
+    unsafe { kernel.run::<crate::simd::Portable>() }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c")]
 unsafe fn avx2<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: the caller's promise.
-    unsafe { kernel.run() }
+    unsafe { kernel.run::<crate::simd::Avx2>() }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq")]
 unsafe fn avx512<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: the caller's promise.
-    unsafe { kernel.run() }
+    unsafe { kernel.run::<crate::simd::Avx512>() }
 }

@@ -86,26 +86,29 @@ impl Tile {
 
     /// Elements of the inner box, (rows, columns); (1, 1) for plain orders.
     pub fn inner_box(&self) -> (u32, u32) {
-        let narrow = self.fractal / (16 * self.dtype.size() as u32);
+        let narrow = || self.fractal / 16 >> self.dtype.size().trailing_zeros();
         match self.order {
             Order::RowMajor | Order::ColMajor => (1, 1),
-            Order::Nz | Order::Zz => (16, narrow),
-            Order::Zn | Order::Nn => (narrow, 16),
+            Order::Nz | Order::Zz => (16, narrow()),
+            Order::Zn | Order::Nn => (narrow(), 16),
         }
     }
 
     /// Offset of element (r, c) from element (0, 0), in elements. The descriptor must have passed [`Tile::check`].
     pub fn element_offset(&self, r: u32, c: u32) -> usize {
         let (r, c, pitch) = (r as usize, c as usize, self.pitch as usize);
+        match self.order {
+            Order::RowMajor => return r * pitch + c,
+            Order::ColMajor => return c * pitch + r,
+            _ => {}
+        }
         let (ir, ic) = self.inner_box();
         let (ir, ic) = (ir.max(1) as usize, ic.max(1) as usize);
         match self.order {
-            Order::RowMajor => r * pitch + c,
-            Order::ColMajor => c * pitch + r,
             Order::Nz => (c / ic) * pitch * ic + r * ic + c % ic,
             Order::Zn => (r / ir) * pitch * ir + c * ir + r % ir,
             Order::Zz => (r / ir) * pitch * ir + (c / ic) * ir * ic + (r % ir) * ic + c % ic,
-            Order::Nn => (c / ic) * pitch * ic + (r / ir) * ir * ic + (c % ic) * ir + r % ir,
+            _ => (c / ic) * pitch * ic + (r / ir) * ir * ic + (c % ic) * ir + r % ir,
         }
     }
 
@@ -194,12 +197,12 @@ impl Tile {
         }
         // 32-bit extents: the products fit 128 bits easily, and 64 bits once they fit the arena.
         let (ir, ic) = self.inner_box();
-        let (r, c, pitch) = ((rows - 1) as u128, (cols - 1) as u128, self.pitch as u128);
+        let (r, c, pitch) = (rows - 1, cols - 1, self.pitch as u128);
         let bound = match self.order {
-            Order::RowMajor => r * pitch + c,
-            Order::ColMajor => c * pitch + r,
-            Order::Nz | Order::Nn => (c / ic as u128) * pitch * ic as u128,
-            Order::Zn | Order::Zz => (r / ir as u128) * pitch * ir as u128,
+            Order::RowMajor => r as u128 * pitch + c as u128,
+            Order::ColMajor => c as u128 * pitch + r as u128,
+            Order::Nz | Order::Nn => (c / ic) as u128 * pitch * ic as u128,
+            Order::Zn | Order::Zz => (r / ir) as u128 * pitch * ir as u128,
         };
         let end = if bound * size as u128 > arena as u128 {
             self.offset as u128 + (bound + 1) * size as u128

@@ -78,7 +78,7 @@ pub fn store(dst: &View, mem: &[u8], src: &Tile, narrow: bool) -> Result<(), Fau
     Ok(())
 }
 
-fn narrow_rows<T: Float + Default>(rows: usize, cols: usize, d: Layout, s: Layout) {
+fn narrow_rows<T: Float>(rows: usize, cols: usize, d: Layout, s: Layout) {
     plane::for_each(rows, cols, &[d, s], |rows, cols, planes| {
         let (rows, cols, [d, s]) = plane::straighten(rows, cols, planes, [size_of::<T>(), 4]);
         // SAFETY: the callers checked both regions; global memory and the arena share no bytes.

@@ -7,9 +7,9 @@
 
 use dtype::{DType, Profile, float};
 
-use super::Scratch;
-use super::pack::{self, MR, NR, Problem, Widen, ensure, padded};
-use crate::plane::{self, Layout};
+use super::blocks::{self, Output, Packed, Start};
+use super::pack::{self, Problem, Widen};
+use crate::simd::{Block, K_BLOCK, NR, Simd, flush};
 use crate::tier::{Kernel, dispatch};
 
 #[derive(Clone, Copy)]
@@ -48,9 +48,6 @@ impl Widen for BrainFlushed {
     }
 }
 
-/// The columns of a block of the 16-bit order.
-const BLOCK: usize = 32;
-
 #[derive(Clone, Copy, PartialEq)]
 enum Chain {
     /// One chain from the start value.
@@ -58,68 +55,62 @@ enum Chain {
     /// Blocks of 32, even and odd chains.
     Blocks { flush: bool },
     /// One chain from zero, then added to the start value.
-    Compat { zero: bool },
+    Compat,
 }
 
 /// # Safety
 ///
-/// The layouts are valid over the problem's extents, `start` over m × n f32 elements.
+/// The layouts are valid over the problem's extents; `lhs` and `rhs` have room for the packed operands; the output is
+/// valid. `direct` is the left operand in place, (address, words from row to row), if it is f32, row-major and apart from
+/// the accumulator.
 pub(super) unsafe fn run(
     p: &Problem,
-    scratch: &mut Scratch,
-    start: Option<Layout>,
+    (lhs, rhs): (&mut [u32], &mut [u32]),
+    direct: Option<(*const u32, usize)>,
+    out: Output,
     dtype: DType,
     profile: Profile,
 ) {
     let chain = match (profile, dtype) {
-        (Profile::CpuCompat, _) => Chain::Compat { zero: start.is_none() },
+        (Profile::CpuCompat, _) => Chain::Compat,
         (_, DType::F32) => Chain::Straight,
         (_, d) => Chain::Blocks { flush: d == DType::BF16 },
     };
-    let (rows, cols) = (padded(p.m, MR), padded(p.n, NR));
-    ensure(&mut scratch.lhs, rows * p.k);
-    ensure(&mut scratch.rhs, cols * p.k);
-    ensure(&mut scratch.acc, rows * cols);
-    let (lhs, rhs) = (&mut scratch.lhs[..rows * p.k], &mut scratch.rhs[..cols * p.k]);
-    let acc = &mut scratch.acc[..rows * cols];
     let flush = chain == Chain::Blocks { flush: true };
+    let copy_lhs = direct.is_none();
     // SAFETY: the caller's promise about the operands; the slices have the packed sizes.
     unsafe {
         match (dtype, flush) {
-            (DType::F32, _) => dispatch(Pack::<Bits32>::new(p, lhs, rhs)),
-            (DType::F16, _) => dispatch(Pack::<Half>::new(p, lhs, rhs)),
-            (_, false) => dispatch(Pack::<Brain>::new(p, lhs, rhs)),
-            (_, true) => dispatch(Pack::<BrainFlushed>::new(p, lhs, rhs)),
+            (DType::F32, _) => dispatch(Pack::<Bits32>::new(p, copy_lhs, lhs, rhs)),
+            (DType::F16, _) => dispatch(Pack::<Half>::new(p, copy_lhs, lhs, rhs)),
+            (_, false) => dispatch(Pack::<Brain>::new(p, copy_lhs, lhs, rhs)),
+            (_, true) => dispatch(Pack::<BrainFlushed>::new(p, copy_lhs, lhs, rhs)),
         }
     }
-    match start {
-        None => acc.fill(0),
-        Some(s) => {
-            let staged = Layout::strided(acc.as_mut_ptr().cast(), cols as isize * 4, 4);
-            // SAFETY: the caller's promise about the start value; the staged rows are longer than n.
-            plane::for_each(p.m, p.n, &[staged, s], |rows, cols, [d, s]| unsafe {
-                crate::copy::move_plane(rows, cols, d, s, 4)
-            });
+    let normal = !flush || sums_stay_normal(&lhs[..p.m * p.k], &rhs[..pack::padded(p.n) * p.k]);
+    let (lhs, lhs_stride) = direct.unwrap_or((lhs.as_ptr(), p.k));
+    let packed = Packed { m: p.m, n: p.n, steps: p.k, lhs, lhs_stride, rhs: rhs.as_ptr() };
+    // SAFETY: the operands are packed, the output is the caller's promise.
+    unsafe {
+        if normal {
+            dispatch(Multiply { packed, out, chain });
+        } else {
+            slow_flushed(&packed, &out);
         }
     }
-    if flush && !sums_stay_normal(lhs, rhs) {
-        slow_flushed(p, lhs, rhs, acc, cols);
-        return;
-    }
-    // SAFETY: the slices have the packed sizes.
-    unsafe { dispatch(Multiply { m: p.m, k: p.k, cols, lhs, rhs, acc, chain }) }
 }
 
 struct Pack<'a, T> {
     problem: &'a Problem,
+    copy_lhs: bool,
     lhs: &'a mut [u32],
     rhs: &'a mut [u32],
     marker: std::marker::PhantomData<T>,
 }
 
 impl<'a, T> Pack<'a, T> {
-    fn new(problem: &'a Problem, lhs: &'a mut [u32], rhs: &'a mut [u32]) -> Pack<'a, T> {
-        Pack { problem, lhs, rhs, marker: std::marker::PhantomData }
+    fn new(problem: &'a Problem, copy_lhs: bool, lhs: &'a mut [u32], rhs: &'a mut [u32]) -> Pack<'a, T> {
+        Pack { problem, copy_lhs, lhs, rhs, marker: std::marker::PhantomData }
     }
 }
 
@@ -130,154 +121,133 @@ impl<T: Widen> Kernel for Pack<'_, T> {
     ///
     /// As for [`run`].
     #[inline(always)]
-    unsafe fn run(self) {
+    unsafe fn run<S: Simd>(self) {
         let p = self.problem;
         // SAFETY: the caller's promise.
         unsafe {
-            pack::panels::<T>(p.lhs, p.m, p.k, true, MR, self.lhs);
-            pack::panels::<T>(p.rhs, p.n, p.k, false, NR, self.rhs);
+            if self.copy_lhs {
+                pack::rows::<T>(p.lhs, p.m, p.k, self.lhs);
+            }
+            pack::panels::<T>(p.rhs, p.k, p.n, self.rhs);
         }
     }
 }
 
-struct Multiply<'a> {
-    m: usize,
-    k: usize,
-    /// Padded.
-    cols: usize,
-    lhs: &'a [u32],
-    rhs: &'a [u32],
-    acc: &'a mut [u32],
+struct Multiply {
+    packed: Packed,
+    out: Output,
     chain: Chain,
 }
 
-type Block = [[f32; NR]; MR];
-
-impl Kernel for Multiply<'_> {
+impl Kernel for Multiply {
     type Output = ();
 
     /// # Safety
     ///
-    /// None; the slices bound everything.
+    /// As for [`blocks::each`].
     #[inline(always)]
-    unsafe fn run(self) {
-        let k = self.k;
-        for (i, a) in self.lhs.chunks_exact(MR * k).enumerate() {
-            for (j, b) in self.rhs.chunks_exact(NR * k).enumerate() {
-                let at = i * MR * self.cols + j * NR;
-                let mut c = [[0f32; NR]; MR];
-                for r in 0..MR {
-                    let row = &self.acc[at + r * self.cols..][..NR];
-                    for x in 0..NR {
-                        c[r][x] = f32::from_bits(row[x]);
-                    }
+    unsafe fn run<S: Simd>(self) {
+        let Multiply { packed, out, chain } = self;
+        let zero = out.start == Start::Zero;
+        let canonical = |x: f32| float::canonical(x).to_bits();
+        // SAFETY: the caller's promise; the panels that `each` makes cover all steps.
+        unsafe {
+            match chain {
+                Chain::Straight => {
+                    blocks::each(&packed, &out, S::MR, f32::from_bits, canonical, |p, c| S::fma(p, c));
                 }
-                let c = match self.chain {
-                    Chain::Straight => straight::<1>(a, b, 0, k, c),
-                    Chain::Blocks { flush } => blocks(a, b, k, c, flush),
-                    Chain::Compat { zero } => {
-                        let chain = straight::<1>(a, b, 0, k, [[0.0; NR]; MR]);
-                        if zero { chain } else { sum(c, chain) }
-                    }
-                };
-                let rows = MR.min(self.m - i * MR);
-                for r in 0..rows {
-                    let row = &mut self.acc[at + r * self.cols..][..NR];
-                    for x in 0..NR {
-                        row[x] = float::canonical(c[r][x]).to_bits();
-                    }
+                Chain::Blocks { flush: true } => {
+                    blocks::each(&packed, &out, S::MR, f32::from_bits, canonical, |p, c| S::fma_blocks::<true>(p, c));
+                }
+                Chain::Blocks { flush: false } => {
+                    blocks::each(&packed, &out, S::MR, f32::from_bits, canonical, |p, c| S::fma_blocks::<false>(p, c));
+                }
+                Chain::Compat => {
+                    blocks::each(&packed, &out, S::MR, f32::from_bits, canonical, |p, c| {
+                        let mut chain = [[0f32; NR]; _];
+                        S::fma(p, &mut chain);
+                        if zero {
+                            *c = chain;
+                        } else {
+                            add::<S>(c, &chain);
+                        }
+                    });
                 }
             }
         }
     }
 }
 
-/// Steps `from, from + STEP, …` below `to` of one chain.
 #[inline(always)]
-fn straight<const STEP: usize>(a: &[u32], b: &[u32], from: usize, to: usize, mut c: Block) -> Block {
-    let mut p = from;
-    while p < to {
-        let av = &a[p * MR..][..MR];
-        let bv = &b[p * NR..][..NR];
-        for r in 0..MR {
-            let x = f32::from_bits(av[r]);
-            for y in 0..NR {
-                c[r][y] = x.mul_add(f32::from_bits(bv[y]), c[r][y]);
-            }
-        }
-        p += STEP;
-    }
-    c
-}
-
-#[inline(always)]
-fn sum(mut x: Block, y: Block) -> Block {
-    for r in 0..MR {
+fn add<S: Simd>(x: &mut Block<f32>, y: &Block<f32>) {
+    for r in 0..S::MR {
         for c in 0..NR {
             x[r][c] += y[r][c];
         }
     }
-    x
 }
 
-/// Sums of normal numbers that are subnormal are exact: flushing afterwards is what flushing hardware does.
-#[inline(always)]
-fn flushed(mut x: Block) -> Block {
-    for row in &mut x {
-        for e in row {
-            *e = flush(*e);
-        }
+/// The exponent field of the least non-zero magnitude, shifted into place, minus 1; `u32::MAX` if all are zero.
+struct LeastExponent<'a>(&'a [u32]);
+
+impl Kernel for LeastExponent<'_> {
+    type Output = u32;
+
+    /// # Safety
+    ///
+    /// None.
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) -> u32 {
+        // Zeros wrap to the greatest value.
+        self.0.iter().fold(u32::MAX, |least, &w| least.min((w & 0x7f80_0000).wrapping_sub(1)))
     }
-    x
 }
 
-#[inline(always)]
-fn flush(x: f32) -> f32 {
-    let bits = x.to_bits();
-    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
-}
-
-#[inline(always)]
-fn blocks(a: &[u32], b: &[u32], k: usize, mut c: Block, flush: bool) -> Block {
-    if flush {
-        c = flushed(c);
-    }
-    let mut p = 0;
-    while p < k {
-        let end = k.min(p + BLOCK);
-        let even = straight::<2>(a, b, p, end, [[0.0; NR]; MR]);
-        let odd = straight::<2>(a, b, p + 1, end, [[0.0; NR]; MR]);
-        c = sum(c, sum(even, odd));
-        if flush {
-            c = flushed(c);
-        }
-        p = end;
-    }
-    c
-}
-
-/// Whether no partial sum of products can be subnormal; see the module's head.
+/// Whether no partial sum of products can be subnormal; see the module's head. The operands hold no subnormals.
 fn sums_stay_normal(lhs: &[u32], rhs: &[u32]) -> bool {
-    let least = |v: &[u32]| v.iter().fold(255, |e, &x| e.min(if x << 1 == 0 { 255 } else { (x >> 23) & 0xff }));
-    // Exponent fields; products of 8-bit significands have their last bit 14 below the sum of the exponents.
-    (least(lhs) as i32 - 127) + (least(rhs) as i32 - 127) - 14 >= -126
+    // SAFETY: the kernel reads its slice only.
+    let least = |v| unsafe { dispatch(LeastExponent(v)) };
+    let (a, b) = (least(lhs), least(rhs));
+    if a == u32::MAX || b == u32::MAX {
+        return true; // every product is a zero
+    }
+    let exponent = |least: u32| (least.wrapping_add(1) >> 23) as i32 - 127;
+    // Products of 8-bit significands have their last bit 14 below the sum of the exponents.
+    exponent(a) + exponent(b) - 14 >= -126
 }
 
 /// The flushed order element by element.
-fn slow_flushed(p: &Problem, lhs: &[u32], rhs: &[u32], acc: &mut [u32], cols: usize) {
-    let value = |v: u32| f32::from_bits(v);
+///
+/// # Safety
+///
+/// As for [`blocks::each`].
+unsafe fn slow_flushed(p: &Packed, out: &Output) {
     for i in 0..p.m {
         for j in 0..p.n {
-            let a = |s: usize| value(lhs[i / MR * MR * p.k + s * MR + i % MR]);
-            let b = |s: usize| value(rhs[j / NR * NR * p.k + s * NR + j % NR]);
-            let at = i * cols + j;
-            let mut c = flush(value(acc[at]));
-            for block in (0..p.k).step_by(BLOCK) {
-                let end = p.k.min(block + BLOCK);
-                let chain = |first: usize| (first..end).step_by(2).fold(0f32, |s, q| fma_flushed(a(q), b(q), s));
+            // SAFETY: inside the packed operands.
+            let (a, b) = unsafe {
+                (p.lhs.add(i * p.lhs_stride), p.rhs.add(j / NR * NR * p.steps + j % NR))
+            };
+            // SAFETY: step `s` of both.
+            let product = |sum: f32, s: usize| unsafe {
+                fma_flushed(f32::from_bits(*a.add(s)), f32::from_bits(*b.add(s * NR)), sum)
+            };
+            let at = out.acc.wrapping_add(i * out.stride + j);
+            let start = match out.start {
+                Start::Zero => 0,
+                // SAFETY: element (i, j) of the accumulator.
+                Start::Itself => unsafe { at.read_unaligned() },
+                // SAFETY: element j of the start row.
+                Start::Row(row) => unsafe { row.add(j).read_unaligned() },
+            };
+            let mut c = flush(f32::from_bits(start));
+            for block in (0..p.steps).step_by(K_BLOCK) {
+                let end = p.steps.min(block + K_BLOCK);
+                let chain = |first: usize| (first..end).step_by(2).fold(0f32, product);
                 c = flush(c + flush(chain(block) + chain(block + 1)));
             }
-            acc[at] = float::canonical(c).to_bits();
+            // SAFETY: element (i, j) of the accumulator.
+            unsafe { at.write_unaligned(float::canonical(c).to_bits()) };
         }
     }
 }

@@ -1,43 +1,36 @@
 //! i8 products: exact in i32, wrapping.
 //!
-//! Operands are packed as pairs of i16 along k, low half first; one step multiplies two of each and adds both products,
-//! which cannot overflow before the wrapping addition to the accumulator.
+//! A word is a pair of neighbours along k, widened to i16, the lower k in the low half; one step multiplies two of each and
+//! adds both products, which cannot overflow before the wrapping addition to the accumulator. An odd k is padded with 0.
 
-use super::Scratch;
-use super::pack::{MR, NR, Problem, ensure, padded};
-use crate::plane::{self, Layout, Plane};
+use super::blocks::{self, Output, Packed};
+use super::pack::{Problem, padded};
+use crate::plane;
+use crate::simd::{NR, Simd};
 use crate::tier::{Kernel, dispatch};
 
 /// # Safety
 ///
-/// The layouts are valid over the problem's extents, `start` over m × n i32 elements.
-pub(super) unsafe fn run(p: &Problem, scratch: &mut Scratch, start: Option<Layout>) {
-    let (rows, cols, pairs) = (padded(p.m, MR), padded(p.n, NR), p.k.div_ceil(2));
-    ensure(&mut scratch.lhs, rows * pairs);
-    ensure(&mut scratch.rhs, cols * pairs);
-    ensure(&mut scratch.acc, rows * cols);
-    let (lhs, rhs) = (&mut scratch.lhs[..rows * pairs], &mut scratch.rhs[..cols * pairs]);
-    let acc = &mut scratch.acc[..rows * cols];
-    match start {
-        None => acc.fill(0),
-        Some(s) => {
-            let staged = Layout::strided(acc.as_mut_ptr().cast(), cols as isize * 4, 4);
-            // SAFETY: the caller's promise about the start value; the staged rows are longer than n.
-            plane::for_each(p.m, p.n, &[staged, s], |rows, cols, [d, s]| unsafe {
-                crate::copy::move_plane(rows, cols, d, s, 4)
-            });
-        }
-    }
-    // SAFETY: the caller's promise about the operands.
+/// The layouts are valid over the problem's extents; `lhs` has m rows of k ÷ 2 words (rounded up), `rhs` has n columns of
+/// them, n padded; the output is valid.
+pub(super) unsafe fn run(p: &Problem, (lhs, rhs): (&mut [u32], &mut [u32]), out: Output) {
+    let steps = p.k.div_ceil(2);
+    // SAFETY: the caller's promise.
     unsafe {
-        dispatch(Pack { problem: p, pairs, lhs, rhs });
-        dispatch(Multiply { pairs, cols, lhs, rhs, acc });
+        dispatch(Pack { problem: p, steps, lhs, rhs });
+        let packed =
+            Packed { m: p.m, n: p.n, steps, lhs: lhs.as_ptr(), lhs_stride: steps, rhs: rhs.as_ptr() };
+        dispatch(Multiply { packed, out });
     }
+}
+
+fn pair(low: i8, high: i8) -> u32 {
+    low as i16 as u16 as u32 | (high as i16 as u16 as u32) << 16
 }
 
 struct Pack<'a> {
     problem: &'a Problem,
-    pairs: usize,
+    steps: usize,
     lhs: &'a mut [u32],
     rhs: &'a mut [u32],
 }
@@ -49,94 +42,84 @@ impl Kernel for Pack<'_> {
     ///
     /// As for [`run`].
     #[inline(always)]
-    unsafe fn run(self) {
-        let p = self.problem;
-        // SAFETY: the caller's promise.
-        unsafe {
-            pack(p.lhs, p.m, p.k, true, MR, self.pairs, self.lhs);
-            pack(p.rhs, p.n, p.k, false, NR, self.pairs, self.rhs);
-        }
+    unsafe fn run<S: Simd>(self) {
+        let Problem { m, k, n, lhs, rhs } = *self.problem;
+        let steps = self.steps;
+        let out = self.lhs;
+        plane::for_each_at(m, k, lhs, |r0, c0, nr, nc, p| {
+            // Planes start at even columns: boxes are 16 or more wide.
+            for r in 0..nr {
+                let to = &mut out[(r0 + r) * steps + c0 / 2..][..nc.div_ceil(2)];
+                // SAFETY: row `r` of the plane.
+                unsafe {
+                    if p.cs == 1 {
+                        let from = p.at(r, 0).cast::<[i8; 2]>();
+                        for (s, w) in to[..nc / 2].iter_mut().enumerate() {
+                            let [a, b] = from.add(s).read_unaligned();
+                            *w = pair(a, b);
+                        }
+                    } else {
+                        for (s, w) in to[..nc / 2].iter_mut().enumerate() {
+                            *w = pair(p.at(r, 2 * s).cast::<i8>().read(), p.at(r, 2 * s + 1).cast::<i8>().read());
+                        }
+                    }
+                    if nc % 2 == 1 {
+                        to[nc / 2] = pair(p.at(r, nc - 1).cast::<i8>().read(), 0);
+                    }
+                }
+            }
+        });
+        let out = self.rhs;
+        let whole = n / NR * NR;
+        out[whole * steps..].fill(0);
+        plane::for_each_at(k, n, rhs, |r0, c0, nr, nc, p| {
+            let mut c = 0;
+            while c < nc {
+                let j = c0 + c;
+                let width = (NR - j % NR).min(nc - c);
+                let panel = j / NR * steps * NR + j % NR;
+                for r in (0..nr).step_by(2) {
+                    let to = &mut out[panel + (r0 + r) / 2 * NR..][..width];
+                    let last = r + 1 == nr;
+                    // SAFETY: elements c .. c + width of rows `r` and, if there is one, `r + 1`.
+                    unsafe {
+                        if p.cs == 1 && width == NR && !last {
+                            let low = p.at(r, c).cast::<[i8; NR]>().read_unaligned();
+                            let high = p.at(r + 1, c).cast::<[i8; NR]>().read_unaligned();
+                            for x in 0..NR {
+                                to[x] = pair(low[x], high[x]);
+                            }
+                        } else {
+                            for (x, w) in to.iter_mut().enumerate() {
+                                let high = if last { 0 } else { p.at(r + 1, c + x).cast::<i8>().read() };
+                                *w = pair(p.at(r, c + x).cast::<i8>().read(), high);
+                            }
+                        }
+                    }
+                }
+                c += width;
+            }
+        });
+        debug_assert_eq!(out.len(), padded(n) * steps);
     }
 }
 
-/// # Safety
-///
-/// As for [`super::pack::panels`], with elements of i8.
-#[inline(always)]
-unsafe fn pack(
-    src: Layout,
-    lanes: usize,
-    steps: usize,
-    lanes_are_rows: bool,
-    width: usize,
-    pairs: usize,
-    out: &mut [u32],
-) {
-    out.fill(0);
-    let (rows, cols) = if lanes_are_rows { (lanes, steps) } else { (steps, lanes) };
-    plane::for_each_at(rows, cols, src, |r0, c0, nr, nc, p| {
-        let Plane { ptr, rs, cs } = p;
-        let (l0, p0, nl, np, ls, ps) =
-            if lanes_are_rows { (r0, c0, nr, nc, rs, cs) } else { (c0, r0, nc, nr, cs, rs) };
-        for l in 0..nl {
-            let lane = l0 + l;
-            let panel = lane / width * pairs * width + lane % width;
-            for s in 0..np {
-                let step = p0 + s;
-                // SAFETY: inside the plane.
-                let v = unsafe { ptr.offset(l as isize * ls + s as isize * ps).cast::<i8>().read() };
-                out[panel + step / 2 * width] |= (v as i16 as u16 as u32) << (step % 2 * 16);
-            }
-        }
-    });
+struct Multiply {
+    packed: Packed,
+    out: Output,
 }
 
-struct Multiply<'a> {
-    pairs: usize,
-    /// Padded.
-    cols: usize,
-    lhs: &'a [u32],
-    rhs: &'a [u32],
-    acc: &'a mut [u32],
-}
-
-impl Kernel for Multiply<'_> {
+impl Kernel for Multiply {
     type Output = ();
 
     /// # Safety
     ///
-    /// None; the slices bound everything.
+    /// As for [`blocks::each`].
     #[inline(always)]
-    unsafe fn run(self) {
-        let pairs = self.pairs;
-        for (i, a) in self.lhs.chunks_exact(MR * pairs).enumerate() {
-            for (j, b) in self.rhs.chunks_exact(NR * pairs).enumerate() {
-                let at = i * MR * self.cols + j * NR;
-                let mut c = [[0i32; NR]; MR];
-                for r in 0..MR {
-                    let row = &self.acc[at + r * self.cols..][..NR];
-                    for x in 0..NR {
-                        c[r][x] = row[x] as i32;
-                    }
-                }
-                for p in 0..pairs {
-                    let av = &a[p * MR..][..MR];
-                    let bv = &b[p * NR..][..NR];
-                    for r in 0..MR {
-                        let (a0, a1) = (av[r] as i16 as i32, (av[r] >> 16) as i16 as i32);
-                        for x in 0..NR {
-                            let (b0, b1) = (bv[x] as i16 as i32, (bv[x] >> 16) as i16 as i32);
-                            c[r][x] = c[r][x].wrapping_add(a0 * b0 + a1 * b1);
-                        }
-                    }
-                }
-                for r in 0..MR {
-                    let row = &mut self.acc[at + r * self.cols..][..NR];
-                    for x in 0..NR {
-                        row[x] = c[r][x] as u32;
-                    }
-                }
-            }
+    unsafe fn run<S: Simd>(self) {
+        // SAFETY: the caller's promise; the panels that `each` makes cover all steps.
+        unsafe {
+            blocks::each(&self.packed, &self.out, S::MR, |w| w as i32, |v| v as u32, |p, c| S::multiply_pairs(p, c));
         }
     }
 }

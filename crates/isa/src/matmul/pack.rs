@@ -1,15 +1,11 @@
-//! Operands rearranged for the inner loops: panels that are read front to back.
+//! Operands rearranged for the inner loops.
 //!
-//! The left operand is cut into panels of [`MR`] rows, each stored column by column; the right one into panels of [`NR`]
-//! columns, each stored row by row. Both are widened on the way (to f32, or to pairs of i16), and short panels are padded
-//! with zeros whose products are never stored.
+//! Both become 32-bit *words* along k: one f32 per step, or a pair of i16 per two steps. The left operand keeps its rows, of
+//! `steps` words each (the inner loops broadcast from them); the right one is cut into panels of [`NR`] columns, each stored
+//! step by step and padded with zeros whose products are never stored.
 
-use crate::plane::{self, Layout, Plane};
-
-/// Rows of an inner block.
-pub(crate) const MR: usize = 6;
-/// Columns of an inner block: two AVX2 vectors, one AVX-512 vector.
-pub(crate) const NR: usize = 16;
+use crate::plane::{self, Layout};
+use crate::simd::NR;
 
 pub(crate) struct Problem {
     pub(crate) m: usize,
@@ -19,64 +15,85 @@ pub(crate) struct Problem {
     pub(crate) rhs: Layout,
 }
 
-/// `n` rounded up to whole blocks.
-pub(crate) const fn padded(n: usize, block: usize) -> usize {
-    n.div_ceil(block) * block
+/// `n` rounded up to whole panels.
+pub(crate) const fn padded(n: usize) -> usize {
+    n.div_ceil(NR) * NR
 }
 
-/// Resizes without keeping contents; zeroes nothing that was already there.
-pub(crate) fn ensure(v: &mut Vec<u32>, len: usize) {
+/// At least `len` words; their contents are whatever they were.
+pub(crate) fn words(v: &mut Vec<u32>, len: usize) -> &mut [u32] {
     if v.len() < len {
         v.resize(len, 0);
     }
+    &mut v[..len]
 }
 
-/// An element widened to 32 bits.
+/// An element widened to a word.
 pub(crate) trait Widen: Copy {
     fn widen(self) -> u32;
 }
 
-/// Packs panels of `width` consecutive *lanes* (rows of the left operand, columns of the right one): element (lane l,
-/// step p) goes to `out[(l / width)·steps·width + p·width + l % width]`.
+/// Row r, column c of the operand goes to `out[r·cols + c]`.
 ///
 /// # Safety
 ///
-/// `src` is valid over `lanes × steps` elements of `T` when seen with lanes as rows if `lanes_are_rows`, as columns
-/// otherwise. `out` has `padded(lanes, width)·steps` elements.
+/// `src` is valid over `rows × cols` elements of `T`, `out` has `rows·cols` words.
 #[inline(always)]
-pub(crate) unsafe fn panels<T: Widen>(
-    src: Layout,
-    lanes: usize,
-    steps: usize,
-    lanes_are_rows: bool,
-    width: usize,
-    out: &mut [u32],
-) {
-    let full = lanes / width * width;
-    if full < lanes {
-        out[full * steps..(full + width) * steps].fill(0);
-    }
-    let (rows, cols) = if lanes_are_rows { (lanes, steps) } else { (steps, lanes) };
-    // Where each plane starts is recovered from the walk: planes come with their origin.
+pub(crate) unsafe fn rows<T: Widen>(src: Layout, rows: usize, cols: usize, out: &mut [u32]) {
     plane::for_each_at(rows, cols, src, |r0, c0, nr, nc, p| {
-        let Plane { ptr, rs, cs } = p;
-        let (l0, p0, nl, np, ls, ps) =
-            if lanes_are_rows { (r0, c0, nr, nc, rs, cs) } else { (c0, r0, nc, nr, cs, rs) };
-        let mut l = 0;
-        while l < nl {
-            let lane = l0 + l;
-            let room = (width - lane % width).min(nl - l);
-            let panel = lane / width * steps * width + lane % width;
-            for step in 0..np {
-                let to = panel + (p0 + step) * width;
-                for j in 0..room {
-                    let at = (l + j) as isize * ls + step as isize * ps;
-                    // SAFETY: inside the plane.
-                    let v = unsafe { ptr.offset(at).cast::<T>().read_unaligned() };
-                    out[to + j] = v.widen();
+        for r in 0..nr {
+            let to = &mut out[(r0 + r) * cols + c0..][..nc];
+            // SAFETY: row `r` of the plane.
+            unsafe {
+                if p.cs == size_of::<T>() as isize {
+                    let from = p.at(r, 0).cast::<T>();
+                    for (c, w) in to.iter_mut().enumerate() {
+                        *w = from.add(c).read_unaligned().widen();
+                    }
+                } else {
+                    for (c, w) in to.iter_mut().enumerate() {
+                        *w = p.at(r, c).cast::<T>().read_unaligned().widen();
+                    }
                 }
             }
-            l += room;
+        }
+    });
+}
+
+/// Row p, column j of the operand goes to panel j ÷ NR, step p, word j mod NR.
+///
+/// # Safety
+///
+/// `src` is valid over `steps × cols` elements of `T`, `out` has `padded(cols)·steps` words.
+#[inline(always)]
+pub(crate) unsafe fn panels<T: Widen>(src: Layout, steps: usize, cols: usize, out: &mut [u32]) {
+    let whole = cols / NR * NR;
+    if whole < cols {
+        out[whole * steps..].fill(0);
+    }
+    plane::for_each_at(steps, cols, src, |r0, c0, nr, nc, p| {
+        let mut c = 0;
+        while c < nc {
+            let j = c0 + c;
+            let width = (NR - j % NR).min(nc - c);
+            let panel = j / NR * steps * NR + j % NR;
+            for r in 0..nr {
+                let to = &mut out[panel + (r0 + r) * NR..][..width];
+                // SAFETY: elements c .. c + width of row `r` of the plane.
+                unsafe {
+                    if p.cs == size_of::<T>() as isize && width == NR {
+                        let from = p.at(r, c).cast::<[T; NR]>().read_unaligned();
+                        for (w, x) in to.iter_mut().zip(from) {
+                            *w = x.widen();
+                        }
+                    } else {
+                        for (k, w) in to.iter_mut().enumerate() {
+                            *w = p.at(r, c + k).cast::<T>().read_unaligned().widen();
+                        }
+                    }
+                }
+            }
+            c += width;
         }
     });
 }
