@@ -35,5 +35,5 @@ pub(crate) mod tests;
 mod types;
 
 pub use cursor::{Cursor, Places, Result, SyntaxError};
-pub use parse::{parse, parse_located, sources};
-pub use print::{print, print_function, print_op};
+pub use parse::{hint, parse, parse_located, sources};
+pub use print::{Names, print, print_function, print_op};

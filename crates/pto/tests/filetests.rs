@@ -5,12 +5,15 @@
 //! (the message is optional) at the end of the line that the error points at. A case without errors must be accepted.
 //!
 //! * `parser/*.tw` are parsed, printed, and parsed again;
+//! * `kernels/*.tw` are verified, written as `.pto`, and read back, to the same operations and the same text;
+//! * `pto/*.pto` are parsed, printed, and parsed again;
 //! * `verifier/*.tw` are parsed and verified.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use diag::Diagnostic;
+use diag::{Diagnostic, Sources};
+use ir::{Function, FunctionKind, Opcode, Program};
 
 struct Case {
     /// `file:line` of its first line.
@@ -140,4 +143,166 @@ fn parser() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The program with its kernels as they come back from `.pto`.
+fn through_pto(program: &Program, place: &str) -> (String, Program) {
+    let kernels: Vec<_> =
+        program.functions.iter().filter(|(_, f)| f.kind != FunctionKind::Orchestration).map(|(id, _)| id).collect();
+    let text = pto::print(program, &kernels);
+    let mut back = program.clone();
+    let functions = pto::parse(&text, "k.pto", &mut back.sources).unwrap_or_else(|e| panic!("{place}: {e:#?}\n{text}"));
+    assert_eq!(functions.len(), kernels.len(), "{place}");
+    for (id, function) in kernels.into_iter().zip(functions) {
+        back.functions[id] = function;
+    }
+    (text, back)
+}
+
+fn kernels(program: &Program) -> String {
+    let ids: Vec<_> =
+        program.functions.iter().filter(|(_, f)| f.kind != FunctionKind::Orchestration).map(|(id, _)| id).collect();
+    pto::print(program, &ids)
+}
+
+/// What an operation is, without its operands: for comparing a function with what came back.
+fn outline(f: &Function, keep: impl Fn(Opcode) -> bool) -> Vec<String> {
+    let ops = f.walk().into_iter().map(|op| &f.ops[op]).filter(|op| keep(op.opcode));
+    ops.map(|op| {
+        let place = op.span.map(|s| (s.line, s.col));
+        format!("{} {:?} {:?} {:?}", op.opcode.name(), op.attrs, place, op.origin)
+    })
+    .collect()
+}
+
+#[test]
+fn kernels_survive_pto() {
+    let tile_ops = |o: Opcode| o.info().pipe != ir::info::Pipe::None || o == Opcode::AllocTile || o == Opcode::For;
+    for case in cases("kernels", "tw") {
+        let errors = verified(&case);
+        assert!(errors.is_empty(), "{}: {errors:#?}", case.place);
+        let program = ir::text::parse(&case.text, "case.tw").expect("parsed before");
+        let (text, back) = through_pto(&program, &case.place);
+        assert_eq!(kernels(&back), text, "{}", case.place);
+        if let Err(errors) = ir::verify::verify(&back) {
+            panic!("{}: {errors:#?}\n{text}", case.place);
+        }
+        for ((_, a), (_, b)) in program.functions.iter().zip(back.functions.iter()) {
+            assert_eq!((a.kind, a.properties, &a.params), (b.kind, b.properties, &b.params), "{}", case.place);
+            assert_eq!(outline(a, tile_ops), outline(b, tile_ops), "{}", case.place);
+        }
+    }
+}
+
+/// Every operation that the table allows in a kernel occurs in the files.
+#[test]
+fn kernels_have_every_operation() {
+    let mut missing: BTreeSet<&str> = ir::ops::TABLE
+        .iter()
+        .filter(|i| i.levels.contains(ir::info::Levels::KERNEL))
+        .map(|i| i.name)
+        // The language level's only: handles do not reach kernels.
+        .filter(|n| *n != "scope" && *n != "tensor_dim")
+        .collect();
+    for case in cases("kernels", "tw") {
+        let program = ir::text::parse(&case.text, "case.tw").expect("parses");
+        for (_, f) in program.functions.iter() {
+            for op in f.walk() {
+                missing.remove(f.ops[op].opcode.name());
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+#[test]
+fn pto() {
+    let mut wrong = Vec::new();
+    for case in cases("pto", "pto") {
+        let mut sources = Sources::default();
+        match pto::parse(&case.text, "case.pto", &mut sources) {
+            Err(errors) => wrong.extend(compare(&case, &errors)),
+            Ok(functions) => {
+                wrong.extend(compare(&case, &[]));
+                let program = host(functions, sources, &case.text);
+                let text = kernels(&program);
+                let (again, _) = through_pto(&program, &case.place);
+                assert_eq!(again, text, "{}", case.place);
+                if let Err(errors) = ir::verify::verify(&program) {
+                    panic!("{}: {errors:#?}", case.place);
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// A program around kernels.
+fn host(kernels: Vec<Function>, sources: Sources, text: &str) -> Program {
+    let mut main = Function::new("orchestration", FunctionKind::Orchestration);
+    ir::Builder::new(&mut main).effect(Opcode::Return, &[&[]], ir::Attrs::default());
+    let mut functions = ir::Arena::default();
+    let entry = functions.push(main);
+    for kernel in kernels {
+        functions.push(kernel);
+    }
+    let arch = if text.contains("\"a5\"") { chip::Arch::A5 } else { chip::Arch::A2a3 };
+    Program { name: "kernels".into(), arch, level: ir::Level::Tile, functions, entry, sources }
+}
+
+/// SplitMix64.
+fn random(state: &mut u64, below: usize) -> usize {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut z = *state;
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((z ^ (z >> 31)) % below as u64) as usize
+}
+
+/// Whatever the damage, the parser answers; and what it accepts prints, to a text that reads back.
+#[test]
+fn damaged_pto_does_not_panic() {
+    let (mut accepted, mut refused) = (0, 0);
+    for case in cases("kernels", "tw") {
+        let program = ir::text::parse(&case.text, "case.tw").expect("parses");
+        let text = kernels(&program);
+        let mut try_text = |text: &str| {
+            let mut sources = Sources::default();
+            match pto::parse(text, "k.pto", &mut sources) {
+                Ok(functions) => {
+                    accepted += 1;
+                    let program = host(functions, sources, text);
+                    let _ = ir::verify::verify(&program);
+                    through_pto(&program, text);
+                }
+                Err(_) => refused += 1,
+            }
+        };
+        let cuts: Vec<usize> = (0..=text.len()).filter(|&i| text.is_char_boundary(i)).collect();
+        cuts.iter().step_by(1 + cuts.len() / 200).for_each(|&cut| try_text(&text[..cut]));
+        let mut state = text.len() as u64;
+        for _ in 0..1500 {
+            let mut bytes = text.clone().into_bytes();
+            for _ in 0..1 + random(&mut state, 2) {
+                let at = random(&mut state, bytes.len());
+                match random(&mut state, 3) {
+                    0 => bytes[at] ^= 1 << random(&mut state, 8),
+                    1 => bytes[at] = b"%@{}()<>x0?,:\"#! "[random(&mut state, 17)],
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            try_text(&String::from_utf8_lossy(&bytes));
+        }
+    }
+    assert!(accepted > 50 && refused > 500, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn deep_pto_is_an_error() {
+    for (open, text) in [("scf.if %c {\n", "func.func @f(%c: i1) {\n"), ("module {\n", "")] {
+        let text = format!("{text}{}", open.repeat(100_000));
+        assert!(pto::parse(&text, "k.pto", &mut Sources::default()).is_err());
+    }
+    let text = format!("func.func @f() {{ return loc{}", "(loc".repeat(100_000));
+    assert!(pto::parse(&text, "k.pto", &mut Sources::default()).is_err());
 }

@@ -657,8 +657,8 @@ fn number(c: &mut Cursor<'_>) -> Result<Attr> {
     value.ok_or_else(|| c.error_from(start, "number-range", format!("`{literal}` is not a 64-bit number")))
 }
 
-/// The user's name in a value's text: without the number that makes it unique; none if it is a number.
-fn hint(text: &str) -> Option<String> {
+/// The user's name in a value's text (without `%`): without the number that makes it unique; none if it is a number.
+pub fn hint(text: &str) -> Option<String> {
     let name = match text.rsplit_once('.') {
         Some((name, number)) if number.chars().all(|c| c.is_ascii_digit()) => name,
         _ => text,

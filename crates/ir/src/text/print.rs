@@ -103,18 +103,19 @@ fn join(items: impl Iterator<Item = String>) -> String {
     items.collect::<Vec<_>>().join(", ")
 }
 
-/// Texts of values, unique in a function.
-pub(super) struct Names(Vec<Option<String>>);
+/// Texts of values (`%acc.1`), unique in a function, and the same after a trip through text.
+#[derive(Debug)]
+pub struct Names(Vec<Option<String>>);
 
 impl Names {
     /// In the order in which values appear in the text.
-    pub(super) fn of(function: &Function) -> Names {
+    pub fn of(function: &Function) -> Names {
         let mut naming = Naming { function, names: vec![None; function.values.len()], next: 0, used: BTreeMap::new() };
         naming.block(function.body);
         Names(naming.names)
     }
 
-    pub(super) fn get(&self, value: Value) -> String {
+    pub fn get(&self, value: Value) -> String {
         match self.0.get(value.index()) {
             Some(Some(name)) => format!("%{name}"),
             // Defined nowhere in the text.

@@ -107,8 +107,12 @@ fn inferred(cx: &Cx<'_>, op: &OpData) -> Check {
             // A move between spaces is between paddings too; only what is valid moves.
             let source_space = op.operands.first().and_then(|&v| cx.ty(v).as_tile()).and_then(|t| t.space);
             let across = op.opcode == C::TMov && source_space != found.space;
+            let narrows = across
+                && source_space == Some(chip::Space::Acc)
+                && t.dtype == DType::F32
+                && matches!(found.dtype, DType::F16 | DType::BF16);
             ensure!(
-                found.dtype == t.dtype && (across || found.shape == t.shape),
+                (found.dtype == t.dtype || narrows) && (across || found.shape == t.shape),
                 "dest-type",
                 "the destination of {} is {found}; the operands give {} of {:?}",
                 op.opcode.name(),

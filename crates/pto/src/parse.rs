@@ -1,0 +1,772 @@
+//! The parser: modules, functions, control flow, locations. Operations are in [`ops`], scalar code in [`arith`],
+//! attributes in [`attributes`].
+//!
+//! Any text gives functions or errors; an operation, attribute or type that is legal upstream and not supported here is an
+//! error of kind *unsupported* that names it. Line ends mean nothing. Values of a region are not seen outside it, and
+//! their names can be used again there.
+
+mod arith;
+mod attributes;
+mod ops;
+
+use std::collections::BTreeMap;
+
+use chip::{Arch, Core};
+use diag::{Diagnostic, FileId, Kind, Sources, Span};
+use ir::text::{Cursor, Result, SyntaxError, hint};
+use ir::{
+    Attrs, Block, Builder, Def, Direction, Entity, Function, FunctionKind, Op, Opcode as C, Origin, Param, Type, Value,
+    ValueData,
+};
+
+use crate::types::{parse_type, show};
+use attributes::{Attributes, Item};
+
+/// Deeper regions, modules and locations are refused, so that no recursion can overflow the stack.
+const MAX_DEPTH: usize = 100;
+
+/// Reads the functions of a module. Files that locations name are added to `sources`, where the functions' spans point;
+/// spans of the errors point into [`ir::text::sources`]`(text, path)`.
+pub fn parse(text: &str, _path: &str, sources: &mut Sources) -> std::result::Result<Vec<Function>, Vec<Diagnostic>> {
+    let mut parser = Parser {
+        c: Cursor::new(text, false),
+        arch: target_arch(text),
+        aliases: aliases(text),
+        sources,
+        functions: Vec::new(),
+    };
+    match parser.items(0) {
+        Ok(()) => Ok(parser.functions),
+        Err(e) => {
+            let mut d = e.diagnostic(text, FileId(0));
+            if e.code.starts_with("unsupported") {
+                d.kind = Kind::Unsupported;
+            }
+            Err(vec![d])
+        }
+    }
+}
+
+/// The architecture that the text names; without one it is A3 (§1.3). Decides the layout of `left` tiles.
+fn target_arch(text: &str) -> Arch {
+    let after = text.split("pto.target_arch").nth(1).map(|t| t.trim_start().trim_start_matches('=').trim_start());
+    after.and_then(|t| t.strip_prefix('"')?.split('"').next()?.parse().ok()).unwrap_or(Arch::A2a3)
+}
+
+/// `#loc1 = loc(…)` at line starts: where each one's `loc` is.
+fn aliases(text: &str) -> BTreeMap<&str, usize> {
+    let mut found = BTreeMap::new();
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        if line.starts_with('#')
+            && let Some(equals) = line.find('=')
+        {
+            found.insert(line[1..equals].trim(), start + equals + 1);
+        }
+        start += line.len();
+    }
+    found
+}
+
+struct Parser<'t, 's> {
+    c: Cursor<'t>,
+    arch: Arch,
+    aliases: BTreeMap<&'t str, usize>,
+    sources: &'s mut Sources,
+    functions: Vec<Function>,
+}
+
+/// A place in the user's source, and an origin.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    span: Option<Span>,
+    origin: Option<Origin>,
+}
+
+impl<'t> Parser<'t, '_> {
+    fn mark(&mut self) -> usize {
+        self.c.blank();
+        self.c.offset()
+    }
+
+    /// What stands in a module, or in the text.
+    fn items(&mut self, depth: usize) -> Result<()> {
+        loop {
+            let start = self.mark();
+            if depth > MAX_DEPTH {
+                return Err(self.c.unexpected("fewer nested modules"));
+            }
+            if self.c.at_end() || (depth > 0 && self.c.peek() == Some('}')) {
+                return Ok(());
+            }
+            if self.c.peek() == Some('#') {
+                let rest = self.c.rest();
+                self.c.seek(self.c.offset() + rest.find('\n').unwrap_or(rest.len()));
+                continue;
+            }
+            match self.c.expect_word("a module or a function")? {
+                "module" | "builtin.module" => {
+                    if self.c.eat("@") {
+                        self.symbol_text()?;
+                    }
+                    if self.c.eat("attributes") {
+                        let list = self.attributes()?;
+                        list.only(&self.c, &["pto.target_arch", "pto.backend", "pto.kernel_kind"])?;
+                    }
+                    self.c.expect("{")?;
+                    self.items(depth + 1)?;
+                    self.c.expect("}")?;
+                    self.place()?;
+                }
+                "func.func" | "func" => {
+                    let function = self.function()?;
+                    self.functions.push(function);
+                }
+                word => {
+                    let message = format!("`{word}` is not supported beside functions");
+                    return Err(self.c.error_from(start, "unsupported-op", message));
+                }
+            }
+        }
+    }
+
+    /// A name after `@`.
+    fn symbol_text(&mut self) -> Result<String> {
+        if self.c.rest().starts_with('"') {
+            return self.c.string();
+        }
+        let name = self.c.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.' | '-'));
+        if name.is_empty() { Err(self.c.unexpected("a name after `@`")) } else { Ok(name.to_owned()) }
+    }
+
+    fn ty(&mut self) -> Result<Type> {
+        parse_type(&mut self.c, self.arch)
+    }
+
+    /// An optional trailing location.
+    fn place(&mut self) -> Result<Place> {
+        if self.c.eat("loc") { self.location(0) } else { Ok(Place::default()) }
+    }
+
+    /// After `loc`: `(…)`. Of several locations the first with a place counts.
+    fn location(&mut self, depth: usize) -> Result<Place> {
+        if depth > MAX_DEPTH / 4 {
+            return Err(self.c.unexpected("fewer nested locations"));
+        }
+        self.c.expect("(")?;
+        let place = self.location_body(depth)?;
+        self.c.expect(")")?;
+        Ok(place)
+    }
+
+    fn location_body(&mut self, depth: usize) -> Result<Place> {
+        match self.c.peek() {
+            Some('#') => {
+                let start = self.mark();
+                self.c.expect("#")?;
+                let name = self.c.expect_word("the name of a location")?;
+                let Some(&at) = self.aliases.get(name) else {
+                    return Err(self.c.error_from(start, "syntax", format!("there is no location #{name}")));
+                };
+                let back = self.c.offset();
+                self.c.seek(at);
+                self.c.expect("loc")?;
+                let place = self.location(depth + 1)?;
+                self.c.seek(back);
+                Ok(place)
+            }
+            Some('"') => {
+                let text = self.c.string()?;
+                if self.c.eat(":") {
+                    let line = self.c.number("a line")?;
+                    self.c.expect(":")?;
+                    let col: u32 = self.c.number("a column")?;
+                    if self.c.eat("to") {
+                        self.c.eat(":");
+                        self.c.number::<u32>("a line or column")?;
+                        if self.c.eat(":") {
+                            self.c.number::<u32>("a column")?;
+                        }
+                    }
+                    let file = self.sources.by_path(&text);
+                    let (end_line, end_col) = (line, col.saturating_add(1));
+                    return Ok(Place { span: Some(Span { file, line, col, end_line, end_col }), origin: None });
+                }
+                let inner = if self.c.eat("(") {
+                    let inner = self.location_body(depth + 1)?;
+                    self.c.expect(")")?;
+                    inner
+                } else {
+                    Place::default()
+                };
+                Ok(Place { origin: origin(&text).or(inner.origin), ..inner })
+            }
+            _ => match self.c.expect_word("a location")? {
+                "unknown" => Ok(Place::default()),
+                "loc" => self.location(depth + 1),
+                "callsite" => {
+                    self.c.expect("(")?;
+                    let callee = self.location_body(depth + 1)?;
+                    self.c.expect("at")?;
+                    self.location_body(depth + 1)?;
+                    self.c.expect(")")?;
+                    Ok(callee)
+                }
+                "fused" => {
+                    self.c.expect("[")?;
+                    let mut first = self.location_body(depth + 1)?;
+                    while self.c.eat(",") {
+                        let next = self.location_body(depth + 1)?;
+                        first = Place { span: first.span.or(next.span), origin: first.origin.or(next.origin) };
+                    }
+                    self.c.expect("]")?;
+                    Ok(first)
+                }
+                word => {
+                    let message = format!("`{word}` is not a location");
+                    Err(self.c.error_from(self.c.offset(), "unsupported-location", message))
+                }
+            },
+        }
+    }
+
+    fn function(&mut self) -> Result<Function> {
+        let start = self.mark();
+        if self.c.eat("private") || self.c.eat("public") || self.c.eat("nested") {}
+        self.c.expect("@")?;
+        let name = self.symbol_text()?;
+        let mut body = Body {
+            f: Function::new(name, FunctionKind::Cluster),
+            p: self,
+            names: BTreeMap::new(),
+            defined: Vec::new(),
+            block: Block::new(0),
+            depth: 0,
+        };
+        body.params()?;
+        if body.p.c.eat("->") {
+            return Err(body.p.c.error_from(
+                start,
+                "unsupported-op",
+                "functions with results are not supported".into(),
+            ));
+        }
+        let list = if body.p.c.eat("attributes") { body.p.attributes()? } else { Attributes::default() };
+        if body.p.c.peek() != Some('{') {
+            return Err(body.p.c.error_from(
+                start,
+                "unsupported-op",
+                "functions without a body are not supported".into(),
+            ));
+        }
+        body.p.c.expect("{")?;
+        body.block = body.f.body;
+        body.operations()?;
+        body.p.c.expect("}")?;
+        body.p.place()?;
+        let mut f = body.f;
+        self.properties(&mut f, &list)?;
+        Ok(f)
+    }
+
+    fn properties(&mut self, f: &mut Function, list: &Attributes) -> Result<()> {
+        let known = [
+            "pto.entry",
+            "hacc.entry",
+            "pto.kernel_kind",
+            // Says how synchronisation that is inserted ends; none is.
+            "pto.auto_sync_tail_hint",
+            "tw.kind",
+            "tw.placed",
+            "tw.fused",
+            "tw.synced",
+        ];
+        list.only(&self.c, &known)?;
+        f.kind = match (list.get("pto.kernel_kind"), list.get("tw.kind")) {
+            (Some(Item::Enum(kind)), _) if kind == "cube" => FunctionKind::Kernel(Core::Cube),
+            (Some(Item::Enum(kind)), _) if kind == "vector" => FunctionKind::Kernel(Core::Vector),
+            (None, Some(Item::Text(kind))) if kind == "cluster" => FunctionKind::Cluster,
+            (None, None) => by_spaces(f),
+            _ => {
+                let message = format!("@{} is neither a cube nor a vector kernel", f.name);
+                return Err(self.c.error_from(self.c.offset(), "unsupported-attribute", message));
+            }
+        };
+        let addressed = f.walk().into_iter().any(|op| {
+            let op = &f.ops[op];
+            match op.opcode {
+                C::AllocTile => !op.named("addr").is_empty(),
+                C::ReserveBuffer => op.attrs.int("base").is_some(),
+                _ => false,
+            }
+        });
+        f.properties.placed = addressed || list.get("tw.placed").is_some();
+        f.properties.fused = list.get("tw.fused").is_some();
+        f.properties.synced = list.get("tw.synced").is_some();
+        Ok(())
+    }
+}
+
+/// The core whose buffers a function without a stated kind uses.
+fn by_spaces(f: &Function) -> FunctionKind {
+    let cores =
+        |core| f.values.iter().any(|(_, v)| v.ty.as_tile().and_then(|t| t.space).map(|s| s.core()) == Some(core));
+    match (cores(Core::Cube), cores(Core::Vector)) {
+        (true, true) => FunctionKind::Cluster,
+        (true, false) => FunctionKind::Kernel(Core::Cube),
+        (false, _) => FunctionKind::Kernel(Core::Vector),
+    }
+}
+
+/// `op17`, or `op17!` where the operation completes the value.
+fn origin(name: &str) -> Option<Origin> {
+    let (number, completes) = match name.strip_suffix('!') {
+        Some(rest) => (rest, true),
+        None => (name, false),
+    };
+    let number: u32 = number.strip_prefix("op")?.parse().ok()?;
+    Some(Origin { op: Op::new(number as usize), completes })
+}
+
+/// A function while it is read.
+struct Body<'p, 't, 's> {
+    p: &'p mut Parser<'t, 's>,
+    f: Function,
+    /// Values in sight, and their names in order of definition.
+    names: BTreeMap<String, Value>,
+    defined: Vec<String>,
+    block: Block,
+    depth: usize,
+}
+
+/// A name of a result, and how many results it stands for (`%r:2`).
+struct ResultName<'t> {
+    start: usize,
+    text: &'t str,
+    count: Option<usize>,
+}
+
+impl<'t> Body<'_, 't, '_> {
+    fn params(&mut self) -> Result<()> {
+        self.p.c.expect("(")?;
+        if self.p.c.eat(")") {
+            return Ok(());
+        }
+        loop {
+            let (start, text) = self.value_text()?;
+            self.p.c.expect(":")?;
+            let ty = self.p.ty()?;
+            let list = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
+            list.only(&self.p.c, &["tw.direction", "tw.name"])?;
+            let direction = match list.get("tw.direction") {
+                None => Direction::In,
+                Some(Item::Text(word)) if word == "out" => Direction::Out,
+                Some(Item::Text(word)) if word == "inout" => Direction::InOut,
+                Some(_) => {
+                    return Err(self.p.c.error_from(start, "syntax", "a direction is \"out\" or \"inout\"".into()));
+                }
+            };
+            let name = match list.get("tw.name") {
+                Some(Item::Text(name)) => name.clone(),
+                _ => text.to_owned(),
+            };
+            let value = self.f.add_arg(self.f.body, ty, hint(text));
+            self.f.params.push(Param { name, direction });
+            self.define(start, text, value)?;
+            self.p.place()?;
+            if !self.p.c.eat(",") {
+                break;
+            }
+        }
+        self.p.c.expect(")")
+    }
+
+    fn value_text(&mut self) -> Result<(usize, &'t str)> {
+        let start = self.p.mark();
+        if !self.p.c.eat("%") {
+            return Err(self.p.c.unexpected("a value (`%name`)"));
+        }
+        let text = self.p.c.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.' | '-'));
+        if text.is_empty() {
+            return Err(self.p.c.unexpected("a name after `%`"));
+        }
+        Ok((start, text))
+    }
+
+    fn define(&mut self, start: usize, text: &str, value: Value) -> Result<()> {
+        self.defined.push(text.to_owned());
+        match self.names.insert(text.to_owned(), value) {
+            None => Ok(()),
+            Some(_) => Err(self.p.c.error_from(start, "redefined-value", format!("%{text} is defined twice"))),
+        }
+    }
+
+    /// A use: `%name`, or `%name#1`, the second of several results.
+    fn value(&mut self) -> Result<Value> {
+        let (start, text) = self.value_text()?;
+        let mut name = text.to_owned();
+        if self.p.c.rest().starts_with('#') {
+            self.p.c.seek(self.p.c.offset() + 1);
+            let index: u32 = self.p.c.number("the number of a result")?;
+            if index > 0 {
+                name = format!("{text}#{index}");
+            }
+        }
+        self.names.get(&name).copied().ok_or_else(|| {
+            self.p.c.error_from(start, "undefined-value", format!("%{name} is not defined before its use"))
+        })
+    }
+
+    fn values(&mut self) -> Result<Vec<Value>> {
+        let mut values = vec![self.value()?];
+        while self.p.c.eat(",") {
+            values.push(self.value()?);
+        }
+        Ok(values)
+    }
+
+    /// `: type, …`, which must be the types of these values.
+    fn types_of(&mut self, values: &[Value]) -> Result<()> {
+        self.p.c.expect(":")?;
+        self.listed_types(values)
+    }
+
+    fn listed_types(&mut self, values: &[Value]) -> Result<()> {
+        for (i, &value) in values.iter().enumerate() {
+            if i > 0 {
+                self.p.c.expect(",")?;
+            }
+            self.type_of(value)?;
+        }
+        Ok(())
+    }
+
+    fn type_of(&mut self, value: Value) -> Result<()> {
+        let start = self.p.mark();
+        // `<f32>` abbreviates the type of a pointer.
+        let found = if self.p.c.peek() == Some('<') {
+            self.p.c.expect("<")?;
+            let element = self.p.ty()?;
+            self.p.c.expect(">")?;
+            format!("!pto.ptr<{}>", show(&element))
+        } else {
+            show(&self.p.ty()?)
+        };
+        let ty = show(self.f.ty(value));
+        if found != ty {
+            let message = format!("this value has the type {ty}, not {found}");
+            return Err(self.p.c.error_from(start, "type-mismatch", message));
+        }
+        Ok(())
+    }
+
+    /// Types in parentheses, or one alone.
+    fn type_list(&mut self) -> Result<Vec<Type>> {
+        if !self.p.c.eat("(") {
+            return Ok(vec![self.p.ty()?]);
+        }
+        let mut types = Vec::new();
+        if self.p.c.eat(")") {
+            return Ok(types);
+        }
+        loop {
+            types.push(self.p.ty()?);
+            if !self.p.c.eat(",") {
+                break;
+            }
+        }
+        self.p.c.expect(")")?;
+        Ok(types)
+    }
+
+    fn builder(&mut self) -> Builder<'_> {
+        let block = self.block;
+        let mut b = Builder::new(&mut self.f);
+        b.switch_to(block);
+        b
+    }
+
+    /// Operations up to the closing brace, which stays.
+    fn operations(&mut self) -> Result<()> {
+        while self.p.c.peek() != Some('}') {
+            if self.p.c.at_end() {
+                return Err(self.p.c.unexpected("`}`"));
+            }
+            self.operation()?;
+        }
+        Ok(())
+    }
+
+    fn operation(&mut self) -> Result<()> {
+        let mut results = Vec::new();
+        if self.p.c.peek() == Some('%') {
+            loop {
+                let (start, text) = self.value_text()?;
+                let count = if self.p.c.eat(":") { Some(self.p.c.number("a number of results")?) } else { None };
+                results.push(ResultName { start, text, count });
+                if !self.p.c.eat(",") {
+                    break;
+                }
+            }
+            self.p.c.expect("=")?;
+        }
+        let start = self.p.mark();
+        let first = self.f.ops.len();
+        let mnemonic = self.p.c.expect_word("an operation")?;
+        let regions = mnemonic.starts_with("scf.");
+        let made = match mnemonic {
+            "scf.for" => self.for_loop()?,
+            "scf.if" => self.branch()?,
+            "scf.while" => self.while_loop()?,
+            "scf.yield" => self.terminator(C::Yield)?,
+            "scf.condition" => self.condition()?,
+            "return" | "func.return" => self.terminator(C::Return)?,
+            name if name.starts_with("arith.") || name.starts_with("builtin.") => self.arith(name, start)?,
+            name => match name.strip_prefix("pto.") {
+                Some(name) => self.pto(name, start)?,
+                None => return Err(self.unsupported(start, mnemonic)),
+            },
+        };
+        let place = self.p.place()?;
+        self.stamp(made, first, regions, place);
+        self.bind(start, mnemonic, results, made)
+    }
+
+    /// Gives the operations made since `first` their place; the last alone completes a value.
+    fn stamp(&mut self, made: Option<Op>, first: usize, regions: bool, place: Place) {
+        let Some(made) = made else { return };
+        let all = if regions { made.index()..made.index() + 1 } else { first..self.f.ops.len() };
+        for id in all {
+            let op = &mut self.f.ops[Op::new(id)];
+            op.span = place.span;
+            op.origin = place.origin.map(|o| Origin { completes: o.completes && id == made.index(), ..o });
+        }
+    }
+
+    fn bind(&mut self, start: usize, mnemonic: &str, names: Vec<ResultName<'t>>, made: Option<Op>) -> Result<()> {
+        let values = made.map_or(Vec::new(), |op| self.f.ops[op].results.clone());
+        let wanted: usize = names.iter().map(|n| n.count.unwrap_or(1)).fold(0, usize::saturating_add);
+        // A result that is not named is not used.
+        if wanted != values.len() && !names.is_empty() {
+            let message = format!("{mnemonic} has {} results, not {wanted}", values.len());
+            return Err(self.p.c.error_from(start, "result-count", message));
+        }
+        let mut values = values.into_iter();
+        for name in names {
+            for i in 0..name.count.unwrap_or(1) {
+                let Some(value) = values.next() else { break };
+                self.f.values[value].name = hint(name.text);
+                let text = if i == 0 { name.text.to_owned() } else { format!("{}#{i}", name.text) };
+                self.define(name.start, &text, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn unsupported(&self, start: usize, mnemonic: &str) -> SyntaxError {
+        self.p.c.error_from(start, "unsupported-op", format!("the operation `{mnemonic}` is not supported"))
+    }
+
+    /// Makes an operation at the end of the block.
+    fn make(&mut self, opcode: C, groups: &[&[Value]], dests: &[Value], results: &[Type], attrs: Attrs) -> Op {
+        self.builder().op(ir::builder::NewOp { opcode, groups, dests, results, attrs })
+    }
+
+    /// `{ … }` as region of `op`, with arguments; `values` are named in it.
+    fn region(&mut self, op: Op, args: Vec<(usize, &'t str, Type)>, header: bool) -> Result<()> {
+        let block = self.f.add_block();
+        self.f.blocks[block].parent = Some(op);
+        self.f.ops[op].regions.push(block);
+        let outer = std::mem::replace(&mut self.block, block);
+        let mark = self.defined.len();
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.p.c.unexpected("fewer nested regions"));
+        }
+        self.p.c.expect("{")?;
+        for (start, text, ty) in args {
+            self.argument(block, start, text, ty)?;
+        }
+        if header && self.p.c.eat("^") {
+            self.p.c.expect_word("a block label")?;
+            if self.p.c.eat("(") {
+                loop {
+                    let (start, text) = self.value_text()?;
+                    self.p.c.expect(":")?;
+                    let ty = self.p.ty()?;
+                    self.argument(block, start, text, ty)?;
+                    self.p.place()?;
+                    if !self.p.c.eat(",") {
+                        break;
+                    }
+                }
+                self.p.c.expect(")")?;
+            }
+            self.p.c.expect(":")?;
+        }
+        self.operations()?;
+        self.p.c.expect("}")?;
+        let ended = self.f.blocks[block].ops.last().is_some_and(|&o| self.f.ops[o].opcode.is_terminator());
+        if !ended {
+            self.make(C::Yield, &[&[]], &[], &[], Attrs::default());
+        }
+        self.depth -= 1;
+        self.block = outer;
+        for name in self.defined.drain(mark..) {
+            self.names.remove(&name);
+        }
+        Ok(())
+    }
+
+    fn argument(&mut self, block: Block, start: usize, text: &'t str, ty: Type) -> Result<()> {
+        let index = self.f.blocks[block].args.len() as u32;
+        let value = self.f.values.push(ValueData { ty, def: Def::Arg(block, index), name: hint(text) });
+        self.f.blocks[block].args.push(value);
+        // Shadows nothing: names of the surroundings are taken.
+        self.define(start, text, value)
+    }
+
+    fn for_loop(&mut self) -> Result<Option<Op>> {
+        let (iv_start, iv) = self.value_text()?;
+        self.p.c.expect("=")?;
+        let lower = self.value()?;
+        self.p.c.expect("to")?;
+        let upper = self.value()?;
+        self.p.c.expect("step")?;
+        let step = self.value()?;
+        let (mut carried, mut init, mut types) = (Vec::new(), Vec::new(), Vec::new());
+        if self.p.c.eat("iter_args") {
+            self.p.c.expect("(")?;
+            loop {
+                carried.push(self.value_text()?);
+                self.p.c.expect("=")?;
+                init.push(self.value()?);
+                if !self.p.c.eat(",") {
+                    break;
+                }
+            }
+            self.p.c.expect(")")?;
+            let start = self.p.mark();
+            self.p.c.expect("->")?;
+            types = self.type_list()?;
+            if types.len() != init.len() {
+                let message = format!("{} values are carried, with {} types", init.len(), types.len());
+                return Err(self.p.c.error_from(start, "result-count", message));
+            }
+        }
+        if self.p.c.eat(":") {
+            self.type_of(lower)?;
+        }
+        let op = self.make(C::For, &[&[lower], &[upper], &[step], &init], &[], &[], Attrs::default());
+        let mut args = vec![(iv_start, iv, self.f.ty(lower).clone())];
+        args.extend(carried.into_iter().zip(&types).map(|((start, text), ty)| (start, text, ty.clone())));
+        self.region(op, args, false)?;
+        let list = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
+        list.only(&self.p.c, &["tw.kind", "tw.stage"])?;
+        let kind = match list.get("tw.kind") {
+            Some(Item::Text(kind)) => kind.clone(),
+            _ => "range".to_owned(),
+        };
+        let attrs = &mut self.f.ops[op].attrs;
+        attrs.set("kind", ir::Attr::Word(kind));
+        if let Some(Item::Int(stage)) = list.get("tw.stage") {
+            attrs.set("stage", ir::Attr::Int(*stage));
+        }
+        self.add_results(op, types);
+        Ok(Some(op))
+    }
+
+    fn add_results(&mut self, op: Op, types: Vec<Type>) {
+        let mut b = self.builder();
+        for ty in types {
+            b.add_result(op, ty);
+        }
+    }
+
+    fn branch(&mut self) -> Result<Option<Op>> {
+        let condition = self.value()?;
+        let types = if self.p.c.eat("->") { self.type_list()? } else { Vec::new() };
+        let op = self.make(C::If, &[&[condition]], &[], &[], Attrs::default());
+        self.region(op, Vec::new(), false)?;
+        if self.p.c.eat("else") {
+            self.region(op, Vec::new(), false)?;
+        } else {
+            let block = self.f.add_block();
+            self.f.blocks[block].parent = Some(op);
+            self.f.ops[op].regions.push(block);
+            let outer = std::mem::replace(&mut self.block, block);
+            self.make(C::Yield, &[&[]], &[], &[], Attrs::default());
+            self.block = outer;
+        }
+        self.add_results(op, types);
+        Ok(Some(op))
+    }
+
+    fn while_loop(&mut self) -> Result<Option<Op>> {
+        let (mut carried, mut init) = (Vec::new(), Vec::new());
+        if self.p.c.eat("(") {
+            loop {
+                carried.push(self.value_text()?);
+                self.p.c.expect("=")?;
+                init.push(self.value()?);
+                if !self.p.c.eat(",") {
+                    break;
+                }
+            }
+            self.p.c.expect(")")?;
+        }
+        self.p.c.expect(":")?;
+        let start = self.p.mark();
+        let before = self.type_list()?;
+        if before.len() != init.len() {
+            let message = format!("{} values are carried, with {} types", init.len(), before.len());
+            return Err(self.p.c.error_from(start, "result-count", message));
+        }
+        self.p.c.expect("->")?;
+        let types = self.type_list()?;
+        let op = self.make(C::While, &[&init], &[], &[], Attrs::default());
+        let args = carried.into_iter().zip(before).map(|((start, text), ty)| (start, text, ty)).collect();
+        self.region(op, args, false)?;
+        self.p.c.expect("do")?;
+        self.region(op, Vec::new(), true)?;
+        self.add_results(op, types);
+        Ok(Some(op))
+    }
+
+    /// `yield` or `return`, with values if any.
+    fn terminator(&mut self, opcode: C) -> Result<Option<Op>> {
+        let mut values = Vec::new();
+        // A value here is an operand unless it is the result of the next operation.
+        if self.p.c.peek() == Some('%') && !self.defines() {
+            values = self.values()?;
+            self.types_of(&values)?;
+        }
+        Ok(Some(self.make(opcode, &[&values], &[], &[], Attrs::default())))
+    }
+
+    /// Whether `%a, … =` follows.
+    fn defines(&self) -> bool {
+        let mut c = self.p.c.clone();
+        loop {
+            if !c.eat("%") {
+                return false;
+            }
+            c.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.' | '-' | ':'));
+            if !c.eat(",") {
+                return c.eat("=");
+            }
+        }
+    }
+
+    fn condition(&mut self) -> Result<Option<Op>> {
+        self.p.c.expect("(")?;
+        let condition = self.value()?;
+        self.p.c.expect(")")?;
+        let mut values = Vec::new();
+        if self.p.c.peek() == Some('%') && !self.defines() {
+            values = self.values()?;
+            self.types_of(&values)?;
+        }
+        Ok(Some(self.make(C::Condition, &[&[condition], &values], &[], &[], Attrs::default())))
+    }
+}

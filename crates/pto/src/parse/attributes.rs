@@ -1,0 +1,133 @@
+//! Attribute dictionaries: `{name = value, unit, …}`.
+
+use ir::text::{Cursor, Result};
+
+use super::Parser;
+
+/// The value of an attribute, as far as any operation here looks.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Item {
+    Unit,
+    Bool(bool),
+    Int(i64),
+    Text(String),
+    /// `#pto<round_mode RINT>`, `#pto.layout<nd>`, `<PIPE_V>`, or a bare keyword: its last word.
+    Enum(String),
+    Symbol(String),
+}
+
+/// In order, each name once, with where it stands.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Attributes(Vec<(String, Item, usize)>);
+
+impl Attributes {
+    pub(super) fn get(&self, name: &str) -> Option<&Item> {
+        self.0.iter().find(|(n, _, _)| n == name).map(|(_, item, _)| item)
+    }
+
+    /// An error if there is an attribute of another name.
+    pub(super) fn only(&self, c: &Cursor<'_>, names: &[&str]) -> Result<()> {
+        match self.0.iter().find(|(name, _, _)| !names.contains(&name.as_str())) {
+            None => Ok(()),
+            Some((name, _, start)) => {
+                let mut e =
+                    c.error_from(*start, "unsupported-attribute", format!("the attribute `{name}` is not supported"));
+                e.end = start + name.len();
+                Err(if names.is_empty() { e } else { e.help(format!("supported are {}", names.join(", "))) })
+            }
+        }
+    }
+
+    pub(super) fn int(&self, name: &str) -> Option<i64> {
+        match self.get(name) {
+            Some(Item::Int(v)) => Some(*v),
+            _ => None,
+        }
+    }
+
+    /// True for `name` alone, too.
+    pub(super) fn bool(&self, name: &str) -> Option<bool> {
+        match self.get(name) {
+            Some(Item::Bool(v)) => Some(*v),
+            Some(Item::Unit) => Some(true),
+            _ => None,
+        }
+    }
+
+    pub(super) fn word(&self, name: &str) -> Option<&str> {
+        match self.get(name) {
+            Some(Item::Enum(word) | Item::Text(word)) => Some(word),
+            _ => None,
+        }
+    }
+}
+
+impl Parser<'_, '_> {
+    pub(super) fn attributes(&mut self) -> Result<Attributes> {
+        let mut list = Attributes::default();
+        self.c.expect("{")?;
+        if self.c.eat("}") {
+            return Ok(list);
+        }
+        loop {
+            let start = self.mark();
+            let name = match self.c.peek() {
+                Some('"') => self.c.string()?,
+                _ => self.c.expect_word("the name of an attribute")?.to_owned(),
+            };
+            if list.get(&name).is_some() {
+                return Err(self.c.error_from(start, "syntax", format!("the attribute `{name}` is given twice")));
+            }
+            let item = if self.c.eat("=") { self.item()? } else { Item::Unit };
+            list.0.push((name, item, start));
+            if !self.c.eat(",") {
+                break;
+            }
+        }
+        self.c.expect("}")?;
+        Ok(list)
+    }
+
+    pub(super) fn item(&mut self) -> Result<Item> {
+        let start = self.mark();
+        match self.c.peek() {
+            Some('"') => Ok(Item::Text(self.c.string()?)),
+            Some('@') => {
+                self.c.expect("@")?;
+                Ok(Item::Symbol(self.symbol_text()?))
+            }
+            Some('#' | '<') => self.enumeration(),
+            Some(c) if c.is_ascii_digit() || c == '-' => {
+                let value = self.c.integer("a number")?;
+                if self.c.eat(":") {
+                    self.c.expect_word("the type of a number")?;
+                }
+                Ok(Item::Int(value))
+            }
+            _ => match self.c.word() {
+                Some("true") => Ok(Item::Bool(true)),
+                Some("false") => Ok(Item::Bool(false)),
+                Some(word) => Ok(Item::Enum(word.to_owned())),
+                None => Err(self.c.error_from(
+                    start,
+                    "unsupported-attribute",
+                    "this kind of attribute is not supported".into(),
+                )),
+            },
+        }
+    }
+
+    /// `#pto<kind value>`, `#pto.kind<value>` or `<value>`: the value.
+    pub(super) fn enumeration(&mut self) -> Result<Item> {
+        if self.c.eat("#") {
+            self.c.expect_word("the kind of an attribute")?;
+        }
+        self.c.expect("<")?;
+        let mut word = self.c.expect_word("a value")?;
+        if self.c.peek() != Some('>') {
+            word = self.c.expect_word("a value")?;
+        }
+        self.c.expect(">")?;
+        Ok(Item::Enum(word.to_owned()))
+    }
+}

@@ -1,0 +1,500 @@
+//! `pto` operations (`spec/pto-assembly.md` §1.5).
+
+use dtype::DType;
+use ir::builder::attrs;
+use ir::text::Result;
+use ir::{Attr, Attrs, Dim, Op, Opcode as C, TensorType, Type, Value};
+
+use super::{Attributes, Body, Item};
+use crate::print::pad_word;
+
+/// `ins(…) outs(…)` of a tile operation.
+struct Dps {
+    ins: Vec<Value>,
+    outs: Vec<Value>,
+    /// Those inside `ins` and those after `outs`.
+    inner: Attributes,
+    attrs: Attributes,
+    valid: Vec<Value>,
+}
+
+impl Body<'_, '_, '_> {
+    /// `name` is without `pto.`.
+    pub(super) fn pto(&mut self, name: &str, start: usize) -> Result<Option<Op>> {
+        let op = match name {
+            "make_tensor_view" => self.make_tensor_view(start)?,
+            "partition_view" => self.partition_view()?,
+            "addptr" => {
+                let (ptr, offset) = self.pair()?;
+                self.types_of(&[ptr])?;
+                self.p.c.expect("->")?;
+                self.type_of(ptr)?;
+                let ty = self.f.ty(ptr).clone();
+                self.make(C::AddPtr, &[&[ptr], &[offset]], &[], &[ty], Attrs::default())
+            }
+            "load_scalar" => {
+                let (ptr, offset) = self.element()?;
+                self.types_of(&[ptr])?;
+                let ty = self.arrow()?;
+                self.make(C::LoadScalar, &[&[ptr], &[offset]], &[], &[ty], Attrs::default())
+            }
+            "store_scalar" => {
+                let value = self.value()?;
+                self.p.c.expect(",")?;
+                let (ptr, offset) = self.element()?;
+                self.types_of(&[ptr, value])?;
+                self.make(C::StoreScalar, &[&[value], &[ptr], &[offset]], &[], &[], Attrs::default())
+            }
+            "alloc_tile" => {
+                let addr = self.keyed("addr")?;
+                let row = self.keyed("valid_row")?;
+                let col = self.keyed("valid_col")?;
+                self.p.c.expect(":")?;
+                let ty = self.p.ty()?;
+                self.make(C::AllocTile, &[&addr, &row, &col], &[], &[ty], Attrs::default())
+            }
+            "subview" => self.subview()?,
+            "treshape" => {
+                let source = self.value()?;
+                self.types_of(&[source])?;
+                let ty = self.arrow()?;
+                self.make(C::TReshape, &[&[source]], &[], &[ty], Attrs::default())
+            }
+            "tgetval" => self.tgetval(start)?,
+            "declare_local_array" => {
+                let ty = self.arrow()?;
+                self.make(C::ArrayCreate, &[], &[], &[ty], Attrs::default())
+            }
+            "local_array_get" => {
+                let (array, index) = self.element()?;
+                self.types_of(&[array])?;
+                let ty = self.arrow()?;
+                self.make(C::ArrayGet, &[&[array], &[index]], &[], &[ty], Attrs::default())
+            }
+            "local_array_set" => {
+                let (array, index) = self.element()?;
+                self.p.c.expect(",")?;
+                let value = self.value()?;
+                self.types_of(&[array, value])?;
+                self.make(C::ArraySet, &[&[array], &[index], &[value]], &[], &[], Attrs::default())
+            }
+            "get_block_idx" | "get_block_num" | "get_subblock_idx" => {
+                let ty = if self.p.c.eat("->") || self.p.c.eat(":") { self.p.ty()? } else { Type::Scalar(DType::I64) };
+                let opcode = match name {
+                    "get_block_idx" => C::GetBlockIdx,
+                    "get_block_num" => C::GetBlockNum,
+                    _ => C::GetSubblockIdx,
+                };
+                self.make(opcode, &[], &[], &[ty], Attrs::default())
+            }
+            "syncall" => self.syncall(start)?,
+            "aic_initialize_pipe" => self.initialize(C::AicInitializePipe)?,
+            "aiv_initialize_pipe" => self.initialize(C::AivInitializePipe)?,
+            "reserve_buffer" => self.reserve(start)?,
+            "import_reserved_buffer" => self.import(start)?,
+            "tpush_to_aiv" => self.push(C::TPushToAiv)?,
+            "tpush_to_aic" => self.push(C::TPushToAic)?,
+            "tpop_from_aic" => self.pop(C::TPopFromAic)?,
+            "tpop_from_aiv" => self.pop(C::TPopFromAiv)?,
+            "tfree_from_aic" | "tfree_from_aiv" => {
+                let attrs = self.fifo()?;
+                let opcode = if name == "tfree_from_aic" { C::TFreeFromAic } else { C::TFreeFromAiv };
+                self.make(opcode, &[], &[], &[], attrs)
+            }
+            name => match C::from_name(name) {
+                Some(opcode) if is_dps(opcode) => self.tile_op(opcode, start)?,
+                _ => return Err(self.unsupported(start, &format!("pto.{name}"))),
+            },
+        };
+        Ok(Some(op))
+    }
+
+    fn pair(&mut self) -> Result<(Value, Value)> {
+        let a = self.value()?;
+        self.p.c.expect(",")?;
+        Ok((a, self.value()?))
+    }
+
+    /// `%a[%i]`
+    fn element(&mut self) -> Result<(Value, Value)> {
+        let a = self.value()?;
+        self.p.c.expect("[")?;
+        let index = self.value()?;
+        self.p.c.expect("]")?;
+        Ok((a, index))
+    }
+
+    fn arrow(&mut self) -> Result<Type> {
+        self.p.c.expect("->")?;
+        self.p.ty()
+    }
+
+    /// `name = %value`, if it comes next.
+    fn keyed(&mut self, name: &str) -> Result<Vec<Value>> {
+        if !self.p.c.eat(name) {
+            return Ok(Vec::new());
+        }
+        self.p.c.expect("=")?;
+        Ok(vec![self.value()?])
+    }
+
+    /// `, name = [%a, …]`
+    fn list(&mut self, name: &str) -> Result<Vec<Value>> {
+        self.p.c.expect(",")?;
+        self.p.c.expect(name)?;
+        self.p.c.expect("=")?;
+        self.bracketed()
+    }
+
+    fn bracketed(&mut self) -> Result<Vec<Value>> {
+        self.p.c.expect("[")?;
+        let values = self.values()?;
+        self.p.c.expect("]")?;
+        Ok(values)
+    }
+
+    fn make_tensor_view(&mut self, start: usize) -> Result<Op> {
+        let ptr = self.value()?;
+        let shape = self.list("shape")?;
+        let strides = self.list("strides")?;
+        if self.p.c.peek() == Some('{') {
+            let list = self.p.attributes()?;
+            list.only(&self.p.c, &["layout"])?;
+            // Row- or column-major: the strides say it.
+            if let Some(layout) = list.word("layout")
+                && !matches!(layout, "nd" | "dn")
+            {
+                let message = format!("the layout `{layout}` of global memory is not supported; nd and dn are");
+                return Err(self.p.c.error_from(start, "unsupported-attribute", message));
+            }
+        }
+        self.p.c.expect(":")?;
+        let mut ty = self.p.ty()?;
+        if let Type::View(TensorType { strides: dims, .. }) = &mut ty
+            && dims.len() == strides.len()
+        {
+            for (dim, &stride) in dims.iter_mut().zip(&strides) {
+                *dim = self.f.const_int(stride).and_then(|n| u64::try_from(n).ok()).map_or(Dim::Dynamic, Dim::Static);
+            }
+        }
+        Ok(self.make(C::MakeTensorView, &[&[ptr], &shape, &strides], &[], &[ty], Attrs::default()))
+    }
+
+    fn partition_view(&mut self) -> Result<Op> {
+        let view = self.value()?;
+        let offsets = self.list("offsets")?;
+        let sizes = self.list("sizes")?;
+        self.types_of(&[view])?;
+        let ty = self.arrow()?;
+        Ok(self.make(C::PartitionView, &[&[view], &offsets, &sizes], &[], &[ty], Attrs::default()))
+    }
+
+    fn subview(&mut self) -> Result<Op> {
+        let tile = self.value()?;
+        self.p.c.expect("[")?;
+        let (row, col) = self.pair()?;
+        self.p.c.expect("]")?;
+        self.p.c.expect("sizes")?;
+        self.p.c.expect("[")?;
+        let rows = self.p.c.integer("rows")?;
+        self.p.c.expect(",")?;
+        let cols = self.p.c.integer("columns")?;
+        self.p.c.expect("]")?;
+        let given = if self.p.c.eat("valid") { self.bracketed()? } else { Vec::new() };
+        self.types_of(&[tile])?;
+        let ty = self.arrow()?;
+        let (vr, vc) = self.extents(&given, &ty)?;
+        let list = attrs([("sizes", Attr::Ints(vec![rows, cols]))]);
+        Ok(self.make(C::Subview, &[&[tile], &[row], &[col], &vr, &vc], &[], &[ty], list))
+    }
+
+    /// Of both valid extents, those that the type does not state.
+    fn extents(&mut self, given: &[Value], ty: &Type) -> Result<(Vec<Value>, Vec<Value>)> {
+        let [row, col] = given else {
+            return if given.is_empty() { Ok((vec![], vec![])) } else { Err(self.p.c.unexpected("two valid extents")) };
+        };
+        let dynamic = |axis: usize| ty.as_tile().is_some_and(|t| t.valid.get(axis) == Some(&Dim::Dynamic));
+        let keep = |axis: usize, v: &Value| if dynamic(axis) { vec![*v] } else { vec![] };
+        Ok((keep(0, row), keep(1, col)))
+    }
+
+    /// Row and column of an element from its row-major index.
+    fn split(&mut self, index: Value, cols: u64) -> (Value, Value) {
+        let list = attrs([("value", Attr::Int(i64::try_from(cols).unwrap_or(i64::MAX)))]);
+        let n = self.make(C::Const, &[], &[], &[Type::INDEX], list);
+        let n = self.f.ops[n].results[0];
+        let mut part = |opcode| {
+            let op = self.make(opcode, &[&[index], &[n]], &[], &[Type::INDEX], Attrs::default());
+            self.f.ops[op].results[0]
+        };
+        (part(C::ScalarDiv), part(C::ScalarRem))
+    }
+
+    fn columns(&self, start: usize, tile: Value) -> Result<u64> {
+        match self.f.ty(tile).as_tile() {
+            Some(t) => Ok(t.cols()),
+            None => Err(self.p.c.error_from(start, "type-mismatch", "elements are those of a tile".into())),
+        }
+    }
+
+    fn tgetval(&mut self, start: usize) -> Result<Op> {
+        self.p.c.expect("ins")?;
+        self.p.c.expect("(")?;
+        let (tile, index) = self.pair()?;
+        self.types_of(&[tile, index])?;
+        self.p.c.expect(")")?;
+        self.p.c.expect("outs")?;
+        self.p.c.expect(":")?;
+        let ty = self.p.ty()?;
+        let cols = self.columns(start, tile)?;
+        self.index(start, index)?;
+        let (row, col) = self.split(index, cols);
+        Ok(self.make(C::TGetVal, &[&[tile], &[row], &[col]], &[], &[ty], Attrs::default()))
+    }
+
+    fn index(&self, start: usize, value: Value) -> Result<()> {
+        if *self.f.ty(value) == Type::INDEX {
+            return Ok(());
+        }
+        Err(self.p.c.error_from(start, "type-mismatch", "the index of an element has the type index".into()))
+    }
+
+    fn dps(&mut self) -> Result<Dps> {
+        self.p.c.expect("ins")?;
+        self.p.c.expect("(")?;
+        let ins = self.values()?;
+        let inner = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
+        self.types_of(&ins)?;
+        self.p.c.expect(")")?;
+        self.p.c.expect("outs")?;
+        self.p.c.expect("(")?;
+        let outs = self.values()?;
+        self.types_of(&outs)?;
+        self.p.c.expect(")")?;
+        let attrs = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
+        let valid = if self.p.c.eat("tw.valid") { self.bracketed()? } else { Vec::new() };
+        Ok(Dps { ins, outs, inner, attrs, valid })
+    }
+
+    /// A tile operation whose operands are its groups in order.
+    fn tile_op(&mut self, opcode: C, start: usize) -> Result<Op> {
+        let mut dps = self.dps()?;
+        let list = self.tile_attrs(opcode, &dps, start)?;
+        let mut list = list;
+        let info = opcode.info();
+        if opcode == C::TSetVal {
+            let [index, value] = dps.ins[..] else {
+                return Err(self.operands(start, info.name, 2, dps.ins.len()));
+            };
+            self.index(start, index)?;
+            let dest = dps.outs[0];
+            let cols = self.columns(start, dest)?;
+            let (row, col) = self.split(index, cols);
+            return Ok(self.make(opcode, &[&[row], &[col], &[value]], &dps.outs, &[], list));
+        }
+        // A scalar before the tile: the operands change places.
+        if opcode == C::TDivS && dps.ins.len() == 2 && self.f.ty(dps.ins[0]).as_scalar().is_some() {
+            dps.ins.swap(0, 1);
+            list.set("reverse", Attr::Bool(true));
+        }
+        let mut groups: Vec<Vec<Value>> = Vec::new();
+        let mut left = dps.ins.iter().copied();
+        for operand in info.operands {
+            groups.push(match operand.name {
+                "valid" => std::mem::take(&mut dps.valid),
+                _ => left.by_ref().take(1).collect(),
+            });
+        }
+        let extra = left.count();
+        let missing = info.operands.iter().zip(&groups).any(|(o, g)| o.arity == ir::info::Arity::One && g.is_empty());
+        if extra > 0 || missing || dps.outs.len() != 1 {
+            let wanted = info.operands.iter().filter(|o| o.name != "valid").count();
+            return Err(self.operands(start, &format!("pto.{}", info.name), wanted, dps.ins.len()));
+        }
+        let groups: Vec<&[Value]> = groups.iter().map(Vec::as_slice).collect();
+        Ok(self.make(opcode, &groups, &dps.outs, &[], list))
+    }
+
+    fn tile_attrs(&mut self, opcode: C, dps: &Dps, start: usize) -> Result<Attrs> {
+        let mut list = Attrs::default();
+        let (inner, outer): (&[&str], &[&str]) = match opcode {
+            C::TCvt => (&["rmode", "satmode"], &[]),
+            C::TColSum => (&["isBinary"], &[]),
+            C::TStore => (&[], &["atomicType"]),
+            C::TCi => (&[], &["descending"]),
+            C::TFillPad => (&[], &["tw.pad"]),
+            _ => (&[], &[]),
+        };
+        dps.inner.only(&self.p.c, inner)?;
+        dps.attrs.only(&self.p.c, outer)?;
+        let refuse = |what: String| Err(self.p.c.error_from(start, "unsupported-attribute", what));
+        match opcode {
+            C::TCvt => {
+                let mode = dps.inner.word("rmode").unwrap_or("CAST_RINT");
+                let mode = mode.strip_prefix("CAST_").unwrap_or(mode).to_lowercase();
+                if !ir::ops::ROUND_MODES.contains(&mode.as_str()) {
+                    return refuse(format!("the rounding mode {mode} is not supported"));
+                }
+                list.set("mode", Attr::Word(mode));
+                match dps.inner.word("satmode") {
+                    None => {}
+                    Some("ON") => list.set("saturate", Attr::Bool(true)),
+                    Some("OFF") => list.set("saturate", Attr::Bool(false)),
+                    Some(other) => return refuse(format!("the saturation mode {other} is not supported")),
+                }
+            }
+            // The order of a sum is the profile's (semantics rule 7).
+            C::TColSum if dps.inner.bool("isBinary") == Some(true) => {
+                return refuse("the binary order of pto.tcolsum is not supported".into());
+            }
+            C::TStore => match dps.attrs.word("atomicType") {
+                None | Some("atomic_none") => {}
+                Some("atomic_add") => list.set("atomic", Attr::Word("add".into())),
+                Some(other) => return refuse(format!("{other} is not supported")),
+            },
+            C::TCi => {
+                if let Some(descending) = dps.attrs.bool("descending") {
+                    list.set("descending", Attr::Bool(descending));
+                }
+            }
+            C::TFillPad => {
+                let typed = dps.outs.first().and_then(|&d| self.f.ty(d).as_tile()).map(|t| pad_word(t.pad));
+                let pad = dps.attrs.word("tw.pad").or(typed).unwrap_or("null");
+                if pad == "null" {
+                    return refuse("the destination of pto.tfillpad has no pad".into());
+                }
+                list.set("pad", Attr::Word(pad.to_owned()));
+            }
+            _ => {}
+        }
+        Ok(list)
+    }
+
+    fn syncall(&mut self, start: usize) -> Result<Op> {
+        let mut list = Attrs::default();
+        if self.p.c.peek() == Some('(') {
+            return Err(self.p.c.error_from(start, "unsupported-op", "only a hard pto.syncall is supported".into()));
+        }
+        if self.p.c.eat("mode") {
+            self.p.c.expect("=")?;
+            if self.p.enumeration()? != Item::Enum("hard".into()) {
+                return Err(self.p.c.error_from(
+                    start,
+                    "unsupported-op",
+                    "only a hard pto.syncall is supported".into(),
+                ));
+            }
+            self.p.c.eat(",");
+        }
+        if self.p.c.eat("core_type") {
+            self.p.c.expect("=")?;
+            if let Item::Enum(core) = self.p.enumeration()? {
+                list.set("core_type", Attr::Word(core));
+            }
+        }
+        Ok(self.make(C::SyncAll, &[], &[], &[], list))
+    }
+
+    fn initialize(&mut self, opcode: C) -> Result<Op> {
+        let given = self.p.attributes()?;
+        let names = ["id", "dir_mask", "slot_size", "slot_num", "local_slot_num"];
+        given.only(&self.p.c, &[&names[..], &["nosplit"]].concat())?;
+        let mut list = Attrs::default();
+        for name in names {
+            if let Some(v) = given.int(name) {
+                list.set(name, Attr::Int(v));
+            }
+        }
+        if let Some(v) = given.bool("nosplit") {
+            list.set("nosplit", Attr::Bool(v));
+        }
+        // An absent id is the first.
+        if list.get("id").is_none() {
+            list.set("id", Attr::Int(0));
+        }
+        let mut groups = [Vec::new(), Vec::new(), Vec::new()];
+        self.p.c.expect("(")?;
+        while !self.p.c.eat(")") {
+            let start = self.p.mark();
+            let name = self.p.c.expect_word("an operand")?;
+            let index = ["gm_slot_buffer", "c2v_consumer_buf", "v2c_consumer_buf"].iter().position(|n| *n == name);
+            let Some(index) = index.filter(|&i| groups[i].is_empty()) else {
+                let message = format!("the operand `{name}` is not supported, or given twice");
+                return Err(self.p.c.error_from(start, "unsupported-op", message));
+            };
+            self.p.c.expect("=")?;
+            let value = self.value()?;
+            self.types_of(&[value])?;
+            groups[index].push(value);
+            if !self.p.c.eat(",") {
+                self.p.c.expect(")")?;
+                break;
+            }
+        }
+        let [gm, c2v, v2c] = &groups;
+        Ok(self.make(opcode, &[gm, c2v, v2c], &[], &[], list))
+    }
+
+    fn reserve(&mut self, start: usize) -> Result<Op> {
+        let given = self.p.attributes()?;
+        given.only(&self.p.c, &["name", "size", "location", "auto", "base"])?;
+        let (Some(name), Some(size)) = (given.word("name"), given.int("size")) else {
+            return Err(self.p.c.error_from(start, "syntax", "pto.reserve_buffer needs a name and a size".into()));
+        };
+        let mut list = attrs([
+            ("name", Attr::Text(name.to_owned())),
+            ("size", Attr::Int(size)),
+            ("location", Attr::Word(given.word("location").unwrap_or("vec").to_owned())),
+            ("auto", Attr::Bool(given.bool("auto").unwrap_or(true))),
+        ]);
+        if let Some(base) = given.int("base") {
+            list.set("base", Attr::Int(base));
+        }
+        let ty = self.arrow()?;
+        Ok(self.make(C::ReserveBuffer, &[], &[], &[ty], list))
+    }
+
+    fn import(&mut self, start: usize) -> Result<Op> {
+        let given = self.p.attributes()?;
+        given.only(&self.p.c, &["name", "peer_func"])?;
+        let (Some(name), Some(Item::Symbol(peer))) = (given.word("name"), given.get("peer_func")) else {
+            let message = "pto.import_reserved_buffer needs a name and a peer function";
+            return Err(self.p.c.error_from(start, "syntax", message.into()));
+        };
+        let list = attrs([("name", Attr::Text(name.to_owned())), ("peer_func", Attr::Symbols(vec![peer.clone()]))]);
+        let ty = self.arrow()?;
+        Ok(self.make(C::ImportReservedBuffer, &[], &[], &[ty], list))
+    }
+
+    /// `{id = 0, split = 0}`; an absent one is 0.
+    fn fifo(&mut self) -> Result<Attrs> {
+        let given = self.p.attributes()?;
+        given.only(&self.p.c, &["id", "split"])?;
+        let int = |name| Attr::Int(given.int(name).unwrap_or(0));
+        Ok(attrs([("id", int("id")), ("split", int("split"))]))
+    }
+
+    fn push(&mut self, opcode: C) -> Result<Op> {
+        self.p.c.expect("(")?;
+        let tile = self.value()?;
+        self.types_of(&[tile])?;
+        self.p.c.expect(")")?;
+        let list = self.fifo()?;
+        Ok(self.make(opcode, &[&[tile]], &[], &[], list))
+    }
+
+    fn pop(&mut self, opcode: C) -> Result<Op> {
+        let list = self.fifo()?;
+        let given = if self.p.c.eat("valid") { self.values()? } else { Vec::new() };
+        let ty = self.arrow()?;
+        let (row, col) = self.extents(&given, &ty)?;
+        Ok(self.make(opcode, &[&row, &col], &[], &[ty], list))
+    }
+}
+
+/// Operations that are written `ins(…) outs(…)`.
+fn is_dps(opcode: C) -> bool {
+    use ir::info::{Form, Levels};
+    let info = opcode.info();
+    matches!(info.form, Form::Tile | Form::Dest) && info.levels.contains(Levels::KERNEL)
+}

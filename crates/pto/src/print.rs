@@ -1,0 +1,609 @@
+//! The printer: legal functions, one line an operation.
+
+use diag::{Sources, Span};
+use dtype::{DType, Scalar};
+use ir::builder::const_scalar;
+use ir::text::Names;
+use ir::{
+    Block, Direction, FuncId, Function, FunctionKind, Op, OpData, Opcode as C, Origin, Pad, Program, Type, Value,
+};
+
+use crate::legal::legal;
+use crate::types::{element_name, show};
+
+/// A module with these functions, for the program's architecture.
+pub fn print(program: &Program, functions: &[FuncId]) -> String {
+    let mut out = format!("module attributes {{pto.target_arch = \"{}\"}} {{\n", program.arch.target_name());
+    for &id in functions {
+        let function = legal(&program.functions[id]);
+        let names = Names::of(&function);
+        let printer = Printer { f: &function, names, sources: &program.sources, out: String::new(), depth: 2 };
+        out += &printer.function();
+    }
+    out + "}\n"
+}
+
+struct Printer<'a> {
+    f: &'a Function,
+    names: Names,
+    sources: &'a Sources,
+    out: String,
+    depth: usize,
+}
+
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' => out += "\\\"",
+            '\\' => out += "\\\\",
+            '\n' => out += "\\n",
+            c => out.push(c),
+        }
+    }
+    out + "\""
+}
+
+impl Printer<'_> {
+    fn function(mut self) -> String {
+        let f = self.f;
+        let params: Vec<String> = f
+            .param_values()
+            .iter()
+            .enumerate()
+            .map(|(i, &v)| {
+                let text = format!("{}: {}", self.v(v), show(f.ty(v)));
+                let mut extra = Vec::new();
+                if let Some(param) = f.params.get(i) {
+                    match param.direction {
+                        Direction::In => {}
+                        Direction::Out => extra.push("tw.direction = \"out\"".to_owned()),
+                        Direction::InOut => extra.push("tw.direction = \"inout\"".to_owned()),
+                    }
+                    if self.v(v)[1..] != param.name {
+                        extra.push(format!("tw.name = {}", quoted(&param.name)));
+                    }
+                }
+                if extra.is_empty() { text } else { format!("{text} {{{}}}", extra.join(", ")) }
+            })
+            .collect();
+        let mut attrs = Vec::new();
+        match f.kind {
+            FunctionKind::Kernel(core) => {
+                let core = match core {
+                    chip::Core::Cube => "cube",
+                    chip::Core::Vector => "vector",
+                };
+                attrs.push("pto.entry".to_owned());
+                attrs.push(format!("pto.kernel_kind = #pto.kernel_kind<{core}>"));
+            }
+            // Not for export; named so that nothing takes it for a kernel.
+            FunctionKind::Cluster => attrs.push("tw.kind = \"cluster\"".to_owned()),
+            FunctionKind::Orchestration => attrs.push("tw.kind = \"orchestration\"".to_owned()),
+        }
+        let p = f.properties;
+        for (name, set) in [("tw.placed", p.placed), ("tw.fused", p.fused), ("tw.synced", p.synced)] {
+            if set {
+                attrs.push(name.to_owned());
+            }
+        }
+        self.out += &format!(
+            "  func.func @{}({}) attributes {{{}}} {{\n",
+            symbol(&f.name),
+            params.join(", "),
+            attrs.join(", ")
+        );
+        self.block(f.body);
+        self.out += "  }\n";
+        self.out
+    }
+
+    fn v(&self, value: Value) -> String {
+        self.names.get(value)
+    }
+
+    fn list(&self, values: &[Value]) -> String {
+        values.iter().map(|&v| self.v(v)).collect::<Vec<_>>().join(", ")
+    }
+
+    fn types(&self, values: &[Value]) -> String {
+        values.iter().map(|&v| show(self.f.ty(v))).collect::<Vec<_>>().join(", ")
+    }
+
+    fn ty(&self, value: Value) -> String {
+        show(self.f.ty(value))
+    }
+
+    fn indent(&mut self) {
+        for _ in 0..self.depth {
+            self.out.push_str("  ");
+        }
+    }
+
+    fn block(&mut self, block: Block) {
+        for &op in &self.f.blocks[block].ops {
+            self.op(op);
+        }
+    }
+
+    /// A region's operations; an empty `yield` is understood.
+    fn region(&mut self, block: Block) {
+        self.depth += 1;
+        for &op in &self.f.blocks[block].ops {
+            let data = &self.f.ops[op];
+            if data.opcode != C::Yield || !data.operands.is_empty() {
+                self.op(op);
+            }
+        }
+        self.depth -= 1;
+    }
+
+    fn op(&mut self, id: Op) {
+        let op = &self.f.ops[id];
+        self.indent();
+        if !op.results.is_empty() {
+            self.out += &format!("{} = ", self.list(&op.results));
+        }
+        match op.opcode {
+            C::For => self.for_loop(op),
+            C::If => self.branch(op),
+            C::While => self.while_loop(op),
+            _ => {
+                let text = self.text(op);
+                self.out += &text;
+            }
+        }
+        let location = self.location(op.span, op.origin);
+        self.out += &location;
+        self.out.push('\n');
+    }
+
+    fn location(&self, span: Option<Span>, origin: Option<Origin>) -> String {
+        let file = span.and_then(|s| self.sources.get(s.file).map(|f| (s, f)));
+        let place = file.map(|(s, f)| format!("{}:{}:{}", quoted(&f.path), s.line, s.col));
+        let name = origin.map(|o| {
+            let done = if o.completes { "!" } else { "" };
+            format!("\"op{}{done}\"", ir::Entity::index(o.op))
+        });
+        match (name, place) {
+            (None, None) => String::new(),
+            (None, Some(place)) => format!(" loc({place})"),
+            (Some(name), None) => format!(" loc({name})"),
+            (Some(name), Some(place)) => format!(" loc({name}({place}))"),
+        }
+    }
+
+    fn for_loop(&mut self, op: &OpData) {
+        let args = self.f.blocks[op.regions[0]].args.clone();
+        let (iv, carried) = args.split_first().map_or((None, &[][..]), |(a, b)| (Some(*a), b));
+        let iv = iv.map_or_else(|| "%none".to_owned(), |v| self.v(v));
+        let [lower, upper, step] = [op.operands[0], op.operands[1], op.operands[2]];
+        self.out += &format!("scf.for {iv} = {} to {} step {}", self.v(lower), self.v(upper), self.v(step));
+        let init = op.named("init");
+        if !init.is_empty() {
+            let pairs: Vec<String> =
+                carried.iter().zip(init).map(|(&a, &i)| format!("{} = {}", self.v(a), self.v(i))).collect();
+            self.out += &format!(" iter_args({}) -> ({})", pairs.join(", "), self.types(&op.results));
+        }
+        if *self.f.ty(lower) != Type::INDEX {
+            self.out += &format!(" : {}", self.ty(lower));
+        }
+        self.out += " {\n";
+        self.region(op.regions[0]);
+        self.indent();
+        self.out.push('}');
+        let mut attrs = Vec::new();
+        if let Some(kind) = op.attrs.word("kind").filter(|k| *k != "range") {
+            attrs.push(format!("tw.kind = \"{kind}\""));
+        }
+        if let Some(stage) = op.attrs.int("stage") {
+            attrs.push(format!("tw.stage = {stage} : i64"));
+        }
+        if !attrs.is_empty() {
+            self.out += &format!(" {{{}}}", attrs.join(", "));
+        }
+    }
+
+    fn branch(&mut self, op: &OpData) {
+        self.out += &format!("scf.if {}", self.v(op.operands[0]));
+        if !op.results.is_empty() {
+            self.out += &format!(" -> ({})", self.types(&op.results));
+        }
+        self.out += " {\n";
+        self.region(op.regions[0]);
+        self.indent();
+        self.out.push('}');
+        let otherwise = &self.f.blocks[op.regions[1]].ops;
+        let empty = otherwise.iter().all(|&o| self.f.ops[o].opcode == C::Yield && self.f.ops[o].operands.is_empty());
+        if !empty {
+            self.out += " else {\n";
+            self.region(op.regions[1]);
+            self.indent();
+            self.out.push('}');
+        }
+    }
+
+    fn while_loop(&mut self, op: &OpData) {
+        let before = self.f.blocks[op.regions[0]].args.clone();
+        let after = self.f.blocks[op.regions[1]].args.clone();
+        let init = op.named("init");
+        let pairs: Vec<String> =
+            before.iter().zip(init).map(|(&a, &i)| format!("{} = {}", self.v(a), self.v(i))).collect();
+        self.out += "scf.while";
+        if !pairs.is_empty() {
+            self.out += &format!(" ({})", pairs.join(", "));
+        }
+        self.out += &format!(" : ({}) -> ({}) {{\n", self.types(init), self.types(&op.results));
+        self.region(op.regions[0]);
+        self.indent();
+        self.out += "} do {\n";
+        if !after.is_empty() {
+            self.indent();
+            let args: Vec<String> = after.iter().map(|&v| format!("{}: {}", self.v(v), self.ty(v))).collect();
+            self.out += &format!("^bb0({}):\n", args.join(", "));
+        }
+        self.region(op.regions[1]);
+        self.indent();
+        self.out.push('}');
+    }
+
+    /// An operation without regions, after its results.
+    fn text(&self, op: &OpData) -> String {
+        let a = op.operands.first().copied();
+        let all = &op.operands;
+        let one = |group: &str| op.named(group)[0];
+        match op.opcode {
+            C::Yield => format!("scf.yield {} : {}", self.list(all), self.types(all)),
+            C::Condition => {
+                let values = op.named("values");
+                let condition = self.v(one("condition"));
+                match values {
+                    [] => format!("scf.condition({condition})"),
+                    values => format!("scf.condition({condition}) {} : {}", self.list(values), self.types(values)),
+                }
+            }
+            C::Return => "return".to_owned(),
+            C::Const => self.constant(op),
+            C::ScalarCmp => self.compare(op),
+            C::ScalarNeg => format!("arith.negf {} : {}", self.list(all), self.types(&all[..1])),
+            C::ScalarCast => self.cast(op),
+            C::Select => format!("arith.select {} : {}", self.list(all), self.types(&all[1..2])),
+            opcode if opcode.scalar_binary().is_some() => {
+                let dtype = self.f.ty(all[0]).as_scalar().unwrap_or(DType::Index);
+                format!("arith.{} {} : {}", arith_name(opcode, dtype), self.list(all), element_name(dtype))
+            }
+            C::ArrayCreate => format!("pto.declare_local_array -> {}", self.types(&op.results)),
+            C::ArrayGet => {
+                let [array, index] = [one("array"), one("index")];
+                format!(
+                    "pto.local_array_get {}[{}] : {} -> {}",
+                    self.v(array),
+                    self.v(index),
+                    self.ty(array),
+                    self.types(&op.results)
+                )
+            }
+            C::ArraySet => {
+                let [array, index, value] = [one("array"), one("index"), one("value")];
+                format!(
+                    "pto.local_array_set {}[{}], {} : {}, {}",
+                    self.v(array),
+                    self.v(index),
+                    self.v(value),
+                    self.ty(array),
+                    self.ty(value)
+                )
+            }
+            C::MakeTensorView => format!(
+                "pto.make_tensor_view {}, shape = [{}], strides = [{}] : {}",
+                self.v(one("ptr")),
+                self.list(op.named("shape")),
+                self.list(op.named("strides")),
+                self.types(&op.results)
+            ),
+            C::PartitionView => format!(
+                "pto.partition_view {}, offsets = [{}], sizes = [{}] : {} -> {}",
+                self.v(one("view")),
+                self.list(op.named("offsets")),
+                self.list(op.named("sizes")),
+                self.ty(one("view")),
+                self.types(&op.results)
+            ),
+            C::AddPtr => format!(
+                "pto.addptr {}, {} : {} -> {}",
+                self.v(one("ptr")),
+                self.v(one("offset")),
+                self.ty(one("ptr")),
+                self.types(&op.results)
+            ),
+            C::LoadScalar => format!(
+                "pto.load_scalar {}[{}] : {} -> {}",
+                self.v(one("ptr")),
+                self.v(one("offset")),
+                self.ty(one("ptr")),
+                self.types(&op.results)
+            ),
+            C::StoreScalar => format!(
+                "pto.store_scalar {}, {}[{}] : {}, {}",
+                self.v(one("value")),
+                self.v(one("ptr")),
+                self.v(one("offset")),
+                self.ty(one("ptr")),
+                self.ty(one("value"))
+            ),
+            C::AllocTile => {
+                let mut text = "pto.alloc_tile".to_owned();
+                for name in ["addr", "valid_row", "valid_col"] {
+                    if let Some(&v) = op.named(name).first() {
+                        text += &format!(" {name} = {}", self.v(v));
+                    }
+                }
+                format!("{text} : {}", self.types(&op.results))
+            }
+            C::Subview => {
+                let sizes: Vec<String> = op.attrs.ints("sizes").unwrap_or(&[]).iter().map(i64::to_string).collect();
+                let mut text = format!(
+                    "pto.subview {}[{}, {}] sizes [{}]",
+                    self.v(one("tile")),
+                    self.v(one("row")),
+                    self.v(one("col")),
+                    sizes.join(", ")
+                );
+                if let (Some(&r), Some(&c)) = (op.named("valid_row").first(), op.named("valid_col").first()) {
+                    text += &format!(" valid [{}, {}]", self.v(r), self.v(c));
+                }
+                format!("{text} : {} -> {}", self.ty(one("tile")), self.types(&op.results))
+            }
+            C::TReshape => {
+                format!("pto.treshape {} : {} -> {}", self.list(all), self.types(all), self.types(&op.results))
+            }
+            C::TGetVal => {
+                let [t, index] = [one("source"), one("col")];
+                format!(
+                    "pto.tgetval ins({}, {} : {}, index) outs : {}",
+                    self.v(t),
+                    self.v(index),
+                    self.ty(t),
+                    self.types(&op.results)
+                )
+            }
+            C::TSetVal => self.dps("tsetval", &[one("col"), one("value")], "", op),
+            C::TDivS if op.attrs.bool("reverse") => self.dps("tdivs", &[one("s"), one("a")], "", op),
+            C::TCvt => {
+                let mode = op.attrs.word("mode").unwrap_or("rint").to_uppercase();
+                let mut attrs = format!(" {{rmode = #pto<round_mode {mode}>");
+                if op.attrs.get("saturate").is_some() {
+                    let on = if op.attrs.bool("saturate") { "ON" } else { "OFF" };
+                    attrs += &format!(", satmode = #pto<saturation_mode {on}>");
+                }
+                self.dps("tcvt", all, &format!("{attrs}}}"), op)
+            }
+            C::TColSum if all.len() == 2 => self.dps("tcolsum", all, " {isBinary = false}", op),
+            C::GetBlockIdx | C::GetBlockNum | C::GetSubblockIdx => {
+                format!("pto.{} -> {}", op.opcode.name(), self.types(&op.results))
+            }
+            C::SyncAll => {
+                let core = op.attrs.word("core_type");
+                let core = core.map_or(String::new(), |c| format!(", core_type = #pto.sync_core_type<{c}>"));
+                format!("pto.syncall mode = #pto.sync_all_mode<hard>{core}")
+            }
+            C::AicInitializePipe | C::AivInitializePipe => {
+                let names = ["id", "dir_mask", "slot_size", "slot_num", "local_slot_num"];
+                let mut attrs: Vec<String> =
+                    names.iter().filter_map(|n| op.attrs.int(n).map(|v| format!("{n} = {v}"))).collect();
+                if op.attrs.get("nosplit").is_some() {
+                    attrs.push(format!("nosplit = {}", op.attrs.bool("nosplit")));
+                }
+                let groups = ["gm_slot_buffer", "c2v_consumer_buf", "v2c_consumer_buf"];
+                let operands: Vec<String> = groups
+                    .iter()
+                    .filter_map(|n| op.named(n).first().map(|&v| format!("{n} = {} : {}", self.v(v), self.ty(v))))
+                    .collect();
+                format!("pto.{} {{{}}} ({})", op.opcode.name(), attrs.join(", "), operands.join(", "))
+            }
+            C::ReserveBuffer => {
+                let mut attrs = vec![
+                    format!("name = {}", quoted(op.attrs.word("name").unwrap_or(""))),
+                    format!("size = {}", op.attrs.int("size").unwrap_or(0)),
+                    format!("location = #pto.address_space<{}>", op.attrs.word("location").unwrap_or("vec")),
+                    format!("auto = {}", op.attrs.bool("auto")),
+                ];
+                attrs.extend(op.attrs.int("base").map(|b| format!("base = {b}")));
+                format!("pto.reserve_buffer {{{}}} -> {}", attrs.join(", "), self.types(&op.results))
+            }
+            C::ImportReservedBuffer => format!(
+                "pto.import_reserved_buffer {{name = {}, peer_func = @{}}} -> {}",
+                quoted(op.attrs.word("name").unwrap_or("")),
+                symbol(op.attrs.symbols("peer_func").and_then(|s| s.first()).map_or("", String::as_str)),
+                self.types(&op.results)
+            ),
+            C::TPushToAiv | C::TPushToAic => {
+                format!("pto.{}({} : {}) {}", op.opcode.name(), self.list(all), self.types(all), fifo(op))
+            }
+            C::TPopFromAic | C::TPopFromAiv => {
+                let valid = if all.len() == 2 { format!(" valid {}", self.list(all)) } else { String::new() };
+                format!("pto.{} {}{valid} -> {}", op.opcode.name(), fifo(op), self.types(&op.results))
+            }
+            C::TFreeFromAic | C::TFreeFromAiv => format!("pto.{} {}", op.opcode.name(), fifo(op)),
+            _ if op.dest().is_some() => self.dps(op.opcode.name(), &self.front(op), "", op),
+            // Not an operation of kernels; shown, and refused by the parser.
+            _ => format!("tw.{} {}", op.opcode.name(), a.map_or(String::new(), |_| self.list(all))),
+        }
+    }
+
+    /// Operands without stated extents.
+    fn front(&self, op: &OpData) -> Vec<Value> {
+        let info = op.opcode.info();
+        (0..info.operands.len())
+            .filter(|&i| info.operands[i].name != "valid")
+            .flat_map(|i| op.group(i).to_vec())
+            .collect()
+    }
+
+    /// `pto.name ins(… attrs : …) outs(… : …)`.
+    fn dps(&self, name: &str, ins: &[Value], inner: &str, op: &OpData) -> String {
+        let mut text = format!(
+            "pto.{name} ins({}{inner} : {}) outs({} : {})",
+            self.list(ins),
+            self.types(ins),
+            self.list(&op.dests),
+            self.types(&op.dests)
+        );
+        let mut attrs = Vec::new();
+        match op.opcode {
+            C::TStore if op.attrs.word("atomic").is_some() => {
+                attrs.push("atomicType = #pto<atomic_type atomic_add>".to_owned());
+            }
+            C::TCi if op.attrs.get("descending").is_some() => {
+                attrs.push(format!("descending = {}", op.attrs.bool("descending")));
+            }
+            C::TFillPad => {
+                let typed = op.dest().and_then(|d| self.f.ty(d).as_tile()).map(|t| t.pad);
+                let pad = op.attrs.word("pad").unwrap_or("zero");
+                if typed.map(pad_word) != Some(pad) {
+                    attrs.push(format!("tw.pad = \"{pad}\""));
+                }
+            }
+            _ => {}
+        }
+        if !attrs.is_empty() {
+            text += &format!(" {{{}}}", attrs.join(", "));
+        }
+        // Extents that are not the destination's own have no form upstream.
+        if let Some(group) = op.opcode.info().group("valid")
+            && !op.group(group).is_empty()
+        {
+            text += &format!(" tw.valid [{}]", self.list(op.group(group)));
+        }
+        text
+    }
+
+    fn constant(&self, op: &OpData) -> String {
+        let scalar = op.result().and_then(|r| const_scalar(self.f, r)).unwrap_or(Scalar::index(0));
+        let name = element_name(scalar.dtype);
+        match scalar.dtype {
+            DType::Bool => format!("arith.constant {}", scalar.is_true()),
+            d if d.is_float() => match op.attrs.get("value") {
+                Some(ir::Attr::Float(v)) if v.is_finite() => format!("arith.constant {} : {name}", float(*v)),
+                _ if scalar.as_f64().is_finite() => format!("arith.constant {} : {name}", float(scalar.as_f64())),
+                _ => format!("arith.constant {:#X} : {name}", scalar.bits).replacen("0X", "0x", 1),
+            },
+            _ => format!("arith.constant {scalar} : {name}"),
+        }
+    }
+
+    fn compare(&self, op: &OpData) -> String {
+        let dtype = self.f.ty(op.operands[0]).as_scalar().unwrap_or(DType::Index);
+        let word = op.attrs.word("predicate").unwrap_or("eq");
+        let equality = matches!(word, "eq" | "ne");
+        let (name, predicate) = if dtype.is_float() {
+            ("cmpf", if word == "ne" { "une".to_owned() } else { format!("o{word}") })
+        } else if equality {
+            ("cmpi", word.to_owned())
+        } else if dtype.is_signed_int() {
+            ("cmpi", format!("s{word}"))
+        } else {
+            ("cmpi", format!("u{word}"))
+        };
+        format!("arith.{name} {predicate}, {} : {}", self.list(&op.operands), element_name(dtype))
+    }
+
+    fn cast(&self, op: &OpData) -> String {
+        let from = self.f.ty(op.operands[0]).as_scalar().unwrap_or(DType::Index);
+        let to = op.result().and_then(|r| self.f.ty(r).as_scalar()).unwrap_or(DType::Index);
+        let name = cast_name(from, to);
+        format!("{name} {} : {} to {}", self.list(&op.operands), element_name(from), element_name(to))
+    }
+}
+
+pub(crate) fn pad_word(pad: Pad) -> &'static str {
+    match pad {
+        Pad::Null => "null",
+        Pad::Zero => "zero",
+        Pad::Max => "max",
+        Pad::Min => "min",
+    }
+}
+
+fn symbol(name: &str) -> String {
+    let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+    if plain { name.to_owned() } else { quoted(name) }
+}
+
+fn fifo(op: &OpData) -> String {
+    let names = ["id", "split"];
+    let attrs: Vec<String> = names.iter().filter_map(|n| op.attrs.int(n).map(|v| format!("{n} = {v}"))).collect();
+    format!("{{{}}}", attrs.join(", "))
+}
+
+/// Shortest digits that read back to the same double, with the point that the grammar demands.
+fn float(v: f64) -> String {
+    let text = format!("{v:?}");
+    match text.split_once('e') {
+        Some((mantissa, exponent)) if !mantissa.contains('.') => format!("{mantissa}.0e{exponent}"),
+        _ => text,
+    }
+}
+
+pub(crate) fn arith_name(opcode: C, dtype: DType) -> String {
+    let kind = if dtype.is_float() {
+        'f'
+    } else if dtype.is_signed_int() {
+        's'
+    } else {
+        'u'
+    };
+    let base = match opcode {
+        C::ScalarAdd => "add",
+        C::ScalarSub => "sub",
+        C::ScalarMul => "mul",
+        C::ScalarDiv => "div",
+        C::ScalarRem => "rem",
+        C::ScalarMin => "min",
+        C::ScalarMax => "max",
+        C::ScalarAnd => "and",
+        C::ScalarOr => "or",
+        C::ScalarXor => "xor",
+        C::ScalarShl => "shl",
+        _ => "shr",
+    };
+    match (opcode, kind) {
+        (C::ScalarMin, 'f') => "minimumf".to_owned(),
+        (C::ScalarMax, 'f') => "maximumf".to_owned(),
+        (_, 'f') => format!("{base}f"),
+        (C::ScalarDiv | C::ScalarRem | C::ScalarMin | C::ScalarMax | C::ScalarShr, kind) => format!("{base}{kind}i"),
+        _ => format!("{base}i"),
+    }
+}
+
+/// The operation that converts `from` to `to`; both keep their signedness in their types.
+pub(crate) fn cast_name(from: DType, to: DType) -> &'static str {
+    let signed = from.is_signed_int();
+    if from == DType::Index || to == DType::Index {
+        let unsigned = if from == DType::Index { !to.is_signed_int() } else { !signed };
+        return if unsigned { "arith.index_castui" } else { "arith.index_cast" };
+    }
+    match (from.is_float(), to.is_float()) {
+        (true, true) if to.size() < from.size() => "arith.truncf",
+        (true, true) => "arith.extf",
+        (true, false) if to.is_signed_int() => "arith.fptosi",
+        (true, false) => "arith.fptoui",
+        (false, true) if signed => "arith.sitofp",
+        (false, true) => "arith.uitofp",
+        (false, false) => {
+            let (a, b) = (bits(from), bits(to));
+            match (a.cmp(&b), signed) {
+                (std::cmp::Ordering::Greater, _) => "arith.trunci",
+                (std::cmp::Ordering::Less, true) => "arith.extsi",
+                (std::cmp::Ordering::Less, false) => "arith.extui",
+                // Between signed and unsigned: the same bits.
+                (std::cmp::Ordering::Equal, _) => "builtin.unrealized_conversion_cast",
+            }
+        }
+    }
+}
+
+fn bits(dtype: DType) -> u32 {
+    if dtype == DType::Bool { 1 } else { dtype.bits() }
+}

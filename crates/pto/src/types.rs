@@ -1,0 +1,310 @@
+//! Types of the dialect (`spec/pto-assembly.md` §1.3), out and in.
+
+use chip::{Arch, Space};
+use dtype::DType;
+use ir::text::{Cursor, Result};
+use ir::{Dim, Major, Pad, TensorType, TileType, Type};
+
+/// The spelling of an element or scalar type. Signed integers are signless.
+pub(crate) fn element_name(dtype: DType) -> &'static str {
+    match dtype {
+        DType::U8 => "ui8",
+        DType::U16 => "ui16",
+        DType::U32 => "ui32",
+        DType::U64 => "ui64",
+        other => other.name(),
+    }
+}
+
+fn element_by_name(name: &str) -> Option<DType> {
+    let signless = name.strip_prefix('s').filter(|n| n.starts_with('i')).unwrap_or(name);
+    DType::ALL.into_iter().find(|&d| element_name(d) == signless)
+}
+
+pub(crate) fn show(ty: &Type) -> String {
+    match ty {
+        Type::Scalar(d) => element_name(*d).to_owned(),
+        Type::Ptr(d) => format!("!pto.ptr<{}>", element_name(*d)),
+        Type::View(t) => format!("!pto.tensor_view<{}{}>", extents(&t.shape), element_name(t.dtype)),
+        Type::PartView { dtype, shape } => {
+            format!("!pto.partition_tensor_view<{}{}>", extents(shape), element_name(*dtype))
+        }
+        Type::Array { element, len } => format!("!pto.local_array<{len}x{}>", show(element)),
+        Type::Tile(t) => tile(t),
+        // Not of this level: shown for what it is, and not read back.
+        Type::Tensor(_) | Type::TaskId => format!("!tw.{ty}"),
+    }
+}
+
+fn extents(dims: &[Dim]) -> String {
+    dims.iter().map(|d| format!("{d}x")).collect()
+}
+
+/// The compact form, without what is the default.
+fn tile(t: &TileType) -> String {
+    let shape: String = t.shape.iter().map(|n| format!("{n}x")).collect();
+    let space = t.space.map_or("none", Space::name);
+    let mut out = format!("!pto.tile_buf<{space}, {shape}{}", element_name(t.dtype));
+    if !t.is_fully_valid() {
+        let valid: Vec<String> = t.valid.iter().map(Dim::to_string).collect();
+        out += &format!(", valid={}", valid.join("x"));
+    }
+    let major = |m: Major| match m {
+        Major::Row => "row_major",
+        Major::Col => "col_major",
+    };
+    if t.layout.blayout != Major::Row {
+        out += &format!(", blayout={}", major(t.layout.blayout));
+    }
+    if let Some(slayout) = t.layout.slayout {
+        out += &format!(", slayout={}", major(slayout));
+    }
+    if t.layout.fractal != 512 {
+        out += &format!(", fractal={}", t.layout.fractal);
+    }
+    match t.pad {
+        Pad::Null => {}
+        Pad::Zero => out += ", pad=1",
+        Pad::Max => out += ", pad=2",
+        Pad::Min => out += ", pad=3",
+    }
+    out + ">"
+}
+
+/// Reads a type. The block layout of `left` tiles is the architecture's, whatever the text says (§1.3).
+pub(crate) fn parse_type(c: &mut Cursor<'_>, arch: Arch) -> Result<Type> {
+    c.blank();
+    let start = c.offset();
+    if !c.eat("!") {
+        return Ok(Type::Scalar(element(c)?));
+    }
+    let word = c.expect_word("a type")?;
+    Ok(match word {
+        "pto.ptr" => {
+            c.expect("<")?;
+            let dtype = element(c)?;
+            if c.eat(",") {
+                c.expect("gm")?;
+            }
+            c.expect(">")?;
+            Type::Ptr(dtype)
+        }
+        "pto.tensor_view" => {
+            let (shape, dtype) = shaped(c)?;
+            // Strides are operands of `make_tensor_view`; the type does not say them.
+            let strides = vec![Dim::Dynamic; shape.len()];
+            Type::View(TensorType { dtype, shape, strides })
+        }
+        "pto.partition_tensor_view" => {
+            let (shape, dtype) = shaped(c)?;
+            Type::PartView { dtype, shape }
+        }
+        "pto.local_array" => {
+            let (shape, dtype) = shaped(c)?;
+            match shape[..] {
+                [Dim::Static(len)] => Type::Array { element: Box::new(Type::Scalar(dtype)), len },
+                _ => {
+                    return Err(c.error_from(
+                        start,
+                        "unsupported-type",
+                        "only arrays of one dimension are supported".into(),
+                    ));
+                }
+            }
+        }
+        "pto.tile_buf" => {
+            c.expect("<")?;
+            let tile = if c.eat("loc") { keyed(c, arch)? } else { compact(c, arch)? };
+            c.expect(">")?;
+            check(c, start, &tile)?;
+            Type::Tile(tile)
+        }
+        word => {
+            return Err(c.error_from(start, "unsupported-type", format!("the type !{word} is not supported")).help(
+                "supported are scalars, !pto.ptr, !pto.tensor_view, !pto.partition_tensor_view, !pto.tile_buf and !pto.local_array",
+            ));
+        }
+    })
+}
+
+fn element(c: &mut Cursor<'_>) -> Result<DType> {
+    c.blank();
+    let start = c.offset();
+    let word = c.expect_word("a type")?;
+    element_by_name(word)
+        .ok_or_else(|| c.error_from(start, "unsupported-type", format!("the element type `{word}` is not supported")))
+}
+
+fn dim(c: &mut Cursor<'_>) -> Result<Dim> {
+    if c.eat("?") || c.eat("-1") { Ok(Dim::Dynamic) } else { Ok(Dim::Static(c.number("an extent")?)) }
+}
+
+/// `16x?x`, then an element type.
+fn dims_element(c: &mut Cursor<'_>) -> Result<(Vec<Dim>, DType)> {
+    c.blank();
+    let start = c.offset();
+    let mut shape = Vec::new();
+    while c.peek().is_some_and(|p| p == '?' || p.is_ascii_digit()) {
+        shape.push(dim(c)?);
+        if !c.rest().starts_with('x') {
+            return Err(c.unexpected("`x` after an extent"));
+        }
+        c.seek(c.offset() + 1);
+    }
+    if shape.is_empty() || shape.len() > 5 {
+        return Err(c.error_from(start, "rank", format!("the rank is {}; it must be 1 to 5", shape.len())));
+    }
+    let product = shape.iter().try_fold(8u64, |p, d| p.checked_mul(d.known().unwrap_or(1).max(1)));
+    if product.is_none_or(|p| p > i64::MAX as u64) {
+        return Err(c.error_from(start, "number-range", "the extents are too large".into()));
+    }
+    Ok((shape, element(c)?))
+}
+
+fn shaped(c: &mut Cursor<'_>) -> Result<(Vec<Dim>, DType)> {
+    c.expect("<")?;
+    let found = dims_element(c)?;
+    c.expect(">")?;
+    Ok(found)
+}
+
+/// A keyword, or the same in quotes.
+fn keyword(c: &mut Cursor<'_>, what: &str) -> Result<String> {
+    if c.peek() == Some('"') { c.string() } else { c.expect_word(what).map(str::to_owned) }
+}
+
+fn space(c: &mut Cursor<'_>) -> Result<Space> {
+    c.blank();
+    let start = c.offset();
+    let word = keyword(c, "a location")?;
+    word.parse().map_err(|()| {
+        c.error_from(start, "unsupported-type", format!("tiles in `{word}` are not supported"))
+            .help("locations are vec, mat, left, right, acc, bias")
+    })
+}
+
+fn compact(c: &mut Cursor<'_>, arch: Arch) -> Result<TileType> {
+    let space = space(c)?;
+    c.expect(",")?;
+    let start = {
+        c.blank();
+        c.offset()
+    };
+    let (shape, dtype) = dims_element(c)?;
+    let shape: Option<Vec<u64>> = shape.iter().map(|d| d.known()).collect();
+    let Some(shape) = shape.filter(|s| s.len() == 2) else {
+        return Err(c.error_from(start, "rank", "a tile has rows and columns, as numbers".into()));
+    };
+    let mut t = TileType::value(dtype, shape);
+    t.space = Some(space);
+    while c.eat(",") {
+        option(c, &mut t)?;
+    }
+    force_left(&mut t, arch);
+    Ok(t)
+}
+
+fn option(c: &mut Cursor<'_>, t: &mut TileType) -> Result<()> {
+    c.blank();
+    let start = c.offset();
+    let key = c.expect_word("a property of a tile")?;
+    c.expect("=")?;
+    match key {
+        "valid" => {
+            let row = dim(c)?;
+            if !c.rest().starts_with('x') {
+                return Err(c.unexpected("`x` between the valid extents"));
+            }
+            c.seek(c.offset() + 1);
+            t.valid = vec![row, dim(c)?];
+        }
+        "blayout" | "slayout" => {
+            let major = match keyword(c, "a layout")?.as_str() {
+                "row_major" => Some(Major::Row),
+                "col_major" => Some(Major::Col),
+                "none_box" if key == "slayout" => None,
+                other => return Err(c.error_from(start, "unknown-layout", format!("`{other}` is not a {key}"))),
+            };
+            match major {
+                Some(major) if key == "blayout" => t.layout.blayout = major,
+                major => t.layout.slayout = major,
+            }
+        }
+        "fractal" => t.layout.fractal = c.number("bytes of an inner box")?,
+        "pad" => {
+            let n: u32 = c.number("a pad")?;
+            t.pad = match n {
+                0 => Pad::Null,
+                1 => Pad::Zero,
+                2 => Pad::Max,
+                3 => Pad::Min,
+                _ => return Err(c.error_from(start, "unknown-pad", format!("{n} is not a pad; pads are 0 to 3"))),
+            };
+        }
+        "compact" => {
+            let n: u32 = c.number("a compact mode")?;
+            if n != 0 {
+                return Err(c.error_from(start, "unsupported-type", format!("compact mode {n} is not supported")));
+            }
+        }
+        key => return Err(c.error_from(start, "syntax", format!("`{key}` is not a property of a tile"))),
+    }
+    Ok(())
+}
+
+/// `loc=vec, dtype=f32, rows=…`; the first keyword has been read.
+fn keyed(c: &mut Cursor<'_>, arch: Arch) -> Result<TileType> {
+    c.expect("=")?;
+    let space = space(c)?;
+    let key = |c: &mut Cursor<'_>, name: &str| -> Result<()> {
+        c.expect(",")?;
+        c.expect(name)?;
+        c.expect("=")
+    };
+    key(c, "dtype")?;
+    let dtype = element(c)?;
+    key(c, "rows")?;
+    let rows = c.number("rows")?;
+    key(c, "cols")?;
+    let cols = c.number("columns")?;
+    let mut t = TileType::value(dtype, vec![rows, cols]);
+    t.space = Some(space);
+    key(c, "v_row")?;
+    t.valid[0] = dim(c)?;
+    key(c, "v_col")?;
+    t.valid[1] = dim(c)?;
+    while c.eat(",") {
+        option(c, &mut t)?;
+    }
+    force_left(&mut t, arch);
+    Ok(t)
+}
+
+fn force_left(t: &mut TileType, arch: Arch) {
+    if t.space == Some(Space::Left) {
+        t.layout.blayout = match arch {
+            Arch::A2a3 => Major::Row,
+            Arch::A5 => Major::Col,
+        };
+    }
+}
+
+/// §1.3, type checks at parse.
+fn check(c: &Cursor<'_>, start: usize, t: &TileType) -> Result<()> {
+    let fail = |message: String| Err(c.error_from(start, "tile-type", message));
+    let (rows, cols) = (t.shape[0], t.shape[1]);
+    if rows == 0 || cols == 0 || rows.checked_mul(cols).is_none_or(|n| n > 1 << 40) {
+        return fail(format!("a tile cannot have {rows} rows and {cols} columns"));
+    }
+    for (what, n, valid) in [("rows", rows, t.valid[0]), ("columns", cols, t.valid[1])] {
+        if let Dim::Static(v) = valid
+            && v > n
+        {
+            return fail(format!("{v} of {n} {what} cannot be valid"));
+        }
+    }
+    if ![512, 1024].contains(&t.layout.fractal) {
+        return fail(format!("inner boxes of {} bytes are not supported; 512 and 1024 are", t.layout.fractal));
+    }
+    Ok(())
+}
