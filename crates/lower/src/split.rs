@@ -11,7 +11,8 @@
 //! * A crossing is a `tpush` where the one stream had the move on the producer's side, and a `tpop` at the same place of
 //!   the consumer's ([`crossing`]). The consumer works on the slot itself and gives it back with `tfree` after the last
 //!   operation, in the block of the pop, that uses it: on every path, before any back edge. Where the moved-to tile has
-//!   other writers, or is used before or around the move, the slot is copied into the tile and freed at once.
+//!   other writers, is used before or around the move, or is large and not the only one held, the slot is copied into
+//!   the tile and freed at once.
 //! * FIFOs give slots back in the order in which they were popped, so frees are delayed to keep that order. A crossing
 //!   inside a region that runs while an outer slot is held gets a FIFO of its own.
 //! * Global memory: where one core writes what the other accesses, the order of the one stream is kept by a *token*, a
@@ -67,6 +68,7 @@ pub fn split_with(
     }
     let sides = sides::assign(func)?;
     let mut crossings = crossing::values(func, &sides)?;
+    crossing::copy_large(func, program.arch, &mut crossings);
     let cores = [Core::Cube, Core::Vector];
     let slices = loop {
         let slices = cores.map(|core| slice::slice(func, &sides, &crossings, core));

@@ -23,6 +23,7 @@ func @k cluster(%x: in ptr<f32>, %y: inout ptr<f32>, %n: in index) {{
 }}
 "#
     );
+    let text = if arch == "a2a3" { text.replace("left, nz", "left, zz") } else { text };
     match ir::text::parse(&text, "test.tw") {
         Ok(program) => program,
         Err(errors) => panic!("{}", errors.iter().map(|e| format!("{e:?}\n")).collect::<String>()),
@@ -56,6 +57,9 @@ fn split(program: &mut Program) -> (String, String) {
     let cluster = program.function("k").expect("the cluster function");
     match lower::split::split(program, cluster) {
         Ok((cube, vector)) => {
+            if let Err(errors) = ir::verify::verify(program) {
+                panic!("{errors:#?}");
+            }
             let text = |id| ir::text::print_function(&program.functions[id]);
             (text(cube), text(vector))
         }
@@ -172,5 +176,213 @@ fn slots_are_in_a_workspace_on_a2a3() {
     assert_eq!(
         reserved(&cube),
         "%9 = reserve_buffer {name = \"v2c_slots_1\", size = 32768, location = mat, auto = true} : i32"
+    );
+}
+
+/// The names of a function's operations in the order of its text, without literals and terminators.
+fn names(text: &str) -> Vec<&str> {
+    let lines = text.lines().skip(1).map(str::trim);
+    let names = lines.map(|l| l.split_once(" = ").filter(|(v, _)| v.starts_with('%')).map_or(l, |(_, op)| op));
+    let names = names.map(|l| l.split(' ').next().unwrap_or(""));
+    names.filter(|n| !["const", "}", "},", "", "yield", "return", "condition"].contains(n)).collect()
+}
+
+/// The names after the last `alloc_tile`, `make_tensor_view` or `partition_view`.
+fn work(text: &str) -> Vec<&str> {
+    let setup = ["alloc_tile", "make_tensor_view", "partition_view"];
+    names(text).into_iter().filter(|n| !setup.contains(n) && !n.ends_with("_pipe") && !n.ends_with("_buffer")).collect()
+}
+
+fn refused(mut program: Program) -> diag::Diagnostic {
+    let cluster = program.function("k").expect("the cluster function");
+    let before = ir::text::print(&program);
+    let mut errors = lower::split::split(&mut program, cluster).expect_err("refused");
+    assert_eq!(ir::text::print(&program), before, "a refused program is unchanged");
+    assert_eq!(errors.len(), 1, "{errors:#?}");
+    errors.remove(0)
+}
+
+const TILES: &str = r#"
+  %m = alloc_tile : tile<64x64xf32, mat, nz>
+  %l = alloc_tile : tile<64x64xf32, left, nz>
+  %r = alloc_tile : tile<64x64xf32, right, zn>
+  %acc = alloc_tile : tile<64x64xf32, acc, nz/1024>
+  %v = alloc_tile : tile<64x64xf32, vec>
+  %w = alloc_tile : tile<64x64xf32, vec>
+"#;
+
+fn with_tiles(arch: &str, body: &str) -> Program {
+    program(arch, "", &format!("{TILES}{body}"))
+}
+
+#[test]
+fn conditions_are_computed_on_both_cores_and_carried_scalars_where_they_are_used() {
+    let (cube, vector) = split(&mut with_tiles(
+        "a5",
+        r#"
+  %sum, %last = for %0, %n, %1 init(%0, %0) {kind = range} : index, index (%i: index, %a: index, %b: index) {
+    %odd = cmp %b, %i {predicate = lt} : i1
+    if %odd {
+      tmatmul %l, %r outs(%acc)
+      tmov %acc outs(%v)
+      tstore %v outs(%py)
+      yield
+    }, {
+      yield
+    }
+    %next = add %a, %i : index
+    yield values(%next, %i)
+  }
+  %cell = tgetval %v, %0, %0 : f32
+  tadds %v, %cell outs(%w)
+  %q = partition_view %vy offsets(%0, %0) sizes(%64, %64) : part<64x64xf32>
+  tstore %w outs(%q)
+"#,
+    ));
+    assert_eq!(work(&cube), ["for", "cmp", "if", "tmatmul", "tpush_to_aiv"]);
+    // `%v` is used after the branch too, so the slot is copied.
+    assert_eq!(
+        work(&vector),
+        ["for", "cmp", "if", "tpop_from_aic", "tmov", "tfree_from_aic", "tstore", "tgetval", "tadds", "tstore"]
+    );
+    for text in [&cube, &vector] {
+        assert!(text.contains("{kind = range} : index (%i: index, %b: index) {"), "{text}");
+    }
+}
+
+#[test]
+fn slots_come_back_in_the_order_of_the_pops() {
+    let (_, vector) = split(&mut with_tiles(
+        "a5",
+        r#"
+  %u = alloc_tile : tile<64x64xf32, vec>
+  tmatmul %l, %r outs(%acc)
+  tmov %acc outs(%v)
+  tmov %acc outs(%u)
+  texp %u outs(%w)
+  tadd %v, %w outs(%w)
+  tstore %w outs(%py)
+"#,
+    ));
+    let expected = ["tpop_from_aic", "tpop_from_aic", "texp", "tadd", "tfree_from_aic", "tfree_from_aic", "tstore"];
+    assert_eq!(work(&vector), expected);
+}
+
+#[test]
+fn a_crossing_while_an_outer_slot_is_held_has_its_own_fifo() {
+    let (_, vector) = split(&mut with_tiles(
+        "a5",
+        r#"
+  %u = alloc_tile : tile<64x64xf32, vec>
+  tmatmul %l, %r outs(%acc)
+  tmov %acc outs(%v)
+  for %0, %n, %1 {kind = range} (%i: index) {
+    tmatmul %l, %r outs(%acc)
+    tmov %acc outs(%u)
+    tadd %u, %v outs(%w)
+    tstore %w outs(%py)
+    yield
+  }
+"#,
+    ));
+    let ids: Vec<&str> = lines(&vector, "%v = tpop").into_iter().filter(|l| l.contains("id = ")).collect();
+    assert_eq!(
+        ids,
+        [
+            "%v = tpop_from_aic {id = 0, split = 0} : tile<64x64xf32, vec>",
+            "%u = tpop_from_aic {id = 1, split = 0} : tile<64x64xf32, vec>",
+            "tfree_from_aic {id = 1, split = 0}",
+            "tfree_from_aic {id = 0, split = 0}",
+        ]
+    );
+}
+
+#[test]
+fn tokens_keep_the_order_of_accesses_to_global_memory() {
+    // The vector core writes what the cube core reads before, and again in the next turn.
+    let body = r#"
+  tload %px outs(%w)
+  for %0, %n, %1 {kind = range} (%i: index) {
+    tload %py outs(%m)
+    textract %m, %0, %0 outs(%l)
+    tstore %w outs(%py)
+    yield
+  }
+"#;
+    let (cube, vector) = split(&mut with_tiles("a5", body));
+    assert_eq!(work(&cube), ["for", "tload", "tpush_to_aiv", "textract", "tpop_from_aiv", "tfree_from_aiv"]);
+    assert_eq!(work(&vector), ["tload", "for", "tpop_from_aic", "tfree_from_aic", "tstore", "tpush_to_aic"]);
+    // Another tensor needs no order.
+    let (cube, vector) = split(&mut with_tiles("a5", &body.replace("tload %py", "tload %px")));
+    assert_eq!(work(&cube), ["for", "tload", "textract"]);
+    assert_eq!(work(&vector), ["tload", "for", "tstore"]);
+}
+
+#[test]
+fn a_scalar_of_the_vector_core_that_the_cube_core_needs_is_refused() {
+    let error = refused(with_tiles(
+        "a5",
+        r#"
+  tload %px outs(%v)
+  %cell = tgetval %v, %0, %0 : f32
+  %zero = const {value = 0.0} : f32
+  %go = cmp %cell, %zero {predicate = gt} : i1
+  if %go {
+    tmatmul %l, %r outs(%acc)
+    yield
+  }, {
+    yield
+  }
+  tmov %acc outs(%w)
+  tstore %w outs(%py)
+"#,
+    ));
+    assert_eq!((error.code, error.kind), ("scalar-across-cores", diag::Kind::Unsupported));
+    assert_eq!(error.message, "`k`: the cube core needs a scalar that tgetval reads from a tile of the vector core");
+}
+
+#[test]
+fn other_ways_between_the_cores_are_refused() {
+    let error = refused(with_tiles("a5", "  tinsert %v, %0, %0 outs(%m)\n"));
+    assert_eq!((error.code, error.kind), ("core-crossing", diag::Kind::Unsupported));
+    assert!(error.message.contains("tinsert works on vec, mat"), "{}", error.message);
+}
+
+/// Two large tiles that are needed together, from the cube core to the vector core or back.
+const LARGE: &str = r#"
+  %big = alloc_tile : tile<128x128xf32, SOURCE>
+  %one = alloc_tile : tile<128x128xf32, DEST>
+  %two = alloc_tile : tile<128x128xf32, DEST>
+  tmov %big outs(%one)
+  tmov %big outs(%two)
+"#;
+
+#[test]
+fn large_tiles_that_are_needed_together_are_copied_out_of_one_slot() {
+    let body = LARGE.replace("SOURCE", "acc, nz/1024").replace("DEST", "vec");
+    let uses = r#"
+  %sum = alloc_tile : tile<128x128xf32, vec>
+  tadd %one, %two outs(%sum)
+  texp %one outs(%sum)
+"#;
+    let (_, vector) = split(&mut program("a5", "", &format!("{body}{uses}")));
+    let turn = ["tpop_from_aic", "tmov", "tfree_from_aic"];
+    assert_eq!(work(&vector), [&turn[..], &turn[..], &["tadd", "texp"]].concat());
+    assert!(vector.contains("size = 65536, location = vec"), "{vector}");
+}
+
+#[test]
+fn slots_beyond_the_consumers_buffer_are_over_capacity() {
+    let body = LARGE.replace("SOURCE", "vec").replace("DEST", "mat, nz").replace("128x128", "128x512");
+    let uses = r#"
+  %x0 = alloc_tile : tile<64x64xf32, left, nz>
+  textract %two, %0, %0 outs(%x0)
+  textract %one, %0, %0 outs(%x0)
+"#;
+    let error = refused(program("a5", "", &format!("{body}{uses}")));
+    assert_eq!(error.code, "over-capacity");
+    assert_eq!(
+        error.message,
+        "`k` needs 1048576 bytes of mat for 4 slots of 262144 bytes between its cores; a5 has 524288"
     );
 }

@@ -109,6 +109,28 @@ pub(super) fn values(func: &Function, sides: &Sides) -> Result<Vec<Crossing>, Ve
     if errors.is_empty() { Ok(crossings) } else { Err(errors) }
 }
 
+/// Lets the vector core copy large tiles out of their slots at once, where holding several would take more than half of
+/// its buffer: a FIFO whose tiles are copied needs one slot. (The cube core cannot copy within mat.)
+pub(super) fn copy_large(func: &Function, arch: Arch, crossings: &mut [Crossing]) {
+    let half = arch.chip().capacity(Space::Vec).language as u64 / 2;
+    let members: Vec<usize> = (0..crossings.len()).filter(|&i| crossings[i].to == Core::Vector).collect();
+    for pipe in group(func, crossings, &members) {
+        let mut tried = crossings.to_vec();
+        delay(func, &mut tried, &pipe);
+        let held = held(func, &tried, &pipe);
+        if held < 2 || least(held) * slot_size(func, crossings, &pipe) <= half {
+            continue;
+        }
+        for &i in &pipe {
+            let crossing = &mut crossings[i];
+            if let What::Value { copied, .. } = &mut crossing.what {
+                *copied = true;
+                crossing.free_after = crossing.op;
+            }
+        }
+    }
+}
+
 /// The position of the operation of `block` that is `op` or contains it.
 pub(super) fn position_in(func: &Function, block: Block, mut op: Op) -> Option<usize> {
     while func.ops[op].block != block {
@@ -175,7 +197,7 @@ pub(super) fn pipes(
             result.pipes.push(Pipe {
                 id: number as i64,
                 to,
-                slot_size: slot_size(crossings, &pipe),
+                slot_size: slot_size(func, crossings, &pipe),
                 slot_num: least(held(func, crossings, &pipe)),
                 local_slot_num: held(func, crossings, &pipe),
             });
@@ -193,9 +215,18 @@ fn sort(func: &Function, crossings: &mut [Crossing]) {
     crossings.sort_by_cached_key(key);
 }
 
-fn slot_size(crossings: &[Crossing], pipe: &[usize]) -> u64 {
-    let align = |c: &Crossing| chip::alignment(c.popped.space.unwrap_or(Space::Vec)) as u64;
-    pipe.iter().map(|&i| crossings[i].popped.bytes().next_multiple_of(align(&crossings[i]))).max().unwrap_or(0)
+/// The larger of each tile as it is pushed and as it is popped (their padding differs), rounded up to the alignment of
+/// the consumer's buffer.
+fn slot_size(func: &Function, crossings: &[Crossing], pipe: &[usize]) -> u64 {
+    let bytes = |c: &Crossing| {
+        let pushed = match c.what {
+            What::Value { source, .. } => func.ty(source).as_tile().map_or(0, TileType::bytes),
+            What::Token => 0,
+        };
+        let align = chip::alignment(c.popped.space.unwrap_or(Space::Vec)) as u64;
+        c.popped.bytes().max(pushed).next_multiple_of(align)
+    };
+    pipe.iter().map(|&i| bytes(&crossings[i])).max().unwrap_or(0)
 }
 
 /// Divides crossings of one direction into FIFOs: each goes to the first where it is in nobody's way.
