@@ -106,7 +106,7 @@ pub(crate) fn build(
     let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
     for edge in &joins.edges {
         let place = spaces.home(edge.target);
-        if spaces.home(edge.source) != place {
+        if spaces.home(edge.source) != place || webs.share(edge.target, edge.source) {
             continue;
         }
         if free(&webs, edge.target, edge.source) && (place == Place::Acc || choices.share()) {
