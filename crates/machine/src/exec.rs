@@ -454,7 +454,7 @@ impl Frame {
                         let v = &self.views[*view as usize];
                         let size = code.sites[*site as usize].size;
                         let dims = v.shape.iter().zip(v.strides.iter()).map(|(&n, &s)| (n as i64, s * size));
-                        recorder.touch(*site, v.param, Region::strided(v.offset * size, size, dims));
+                        recorder.touch(*site, v.param, Region::strided(v.offset * size, size, dims))?;
                     }
                 }
                 Inst::TouchScalar { site, ptr, offset } => {
@@ -462,7 +462,7 @@ impl Frame {
                         let p = s!(ptr);
                         let size = code.sites[*site as usize].size;
                         let at = pointer::offset(p).saturating_add(self.int(*offset)).saturating_mul(size);
-                        recorder.touch(*site, pointer::param(p) as u32, Region::bytes(at, size));
+                        recorder.touch(*site, pointer::param(p) as u32, Region::bytes(at, size))?;
                     }
                 }
             }

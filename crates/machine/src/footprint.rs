@@ -15,7 +15,7 @@ use ir::{Block, Def, Entity, Function, Op, Opcode, Value};
 use trace::Region;
 
 use crate::code::{Code, ParamKind, Site};
-use crate::exec::{Machine, Stop};
+use crate::exec::{Machine, Stop, Trap};
 use crate::frame::Frame;
 
 /// Accesses that one run of a skeleton may record before it gives up and lets arguments count as a whole.
@@ -339,17 +339,19 @@ impl Recorder {
         Recorder { sites: (0..sites).map(|_| Log::default()).collect(), touches: 0 }
     }
 
-    pub(crate) fn touch(&mut self, site: u32, param: u32, region: Region) {
+    /// An error after too many of them.
+    pub(crate) fn touch(&mut self, site: u32, param: u32, region: Region) -> Result<(), Trap> {
         self.touches += 1;
-        if !region.is_empty() && self.touches <= MAX_TOUCHES {
+        if self.touches > MAX_TOUCHES {
+            return Err(Trap::new("footprint", format!("more than {MAX_TOUCHES} accesses")));
+        }
+        if !region.is_empty() {
             self.sites[site as usize].touch(param, region);
         }
+        Ok(())
     }
 
     fn finish(self, sites: &[Site]) -> Option<Vec<Touch>> {
-        if self.touches > MAX_TOUCHES {
-            return None;
-        }
         let mut out: Vec<Touch> = Vec::new();
         for (log, site) in self.sites.into_iter().zip(sites) {
             if site.whole {
