@@ -1,1 +1,19 @@
+//! A session: from source to result, and the only place where the levels meet.
+//!
+//! ```text
+//! source ──frontend──▶ tensor level ──lower──▶ tile level ──assemble──▶ machine level ──runtime──▶ result
+//!                          │                       │                        │
+//!                      reference               runtime                   runtime        (check levels: same bits)
+//! ```
+//!
+//! A [`Program`] holds all three levels; [`Program::run`] executes the machine level, or every level when asked to
+//! compare them. A program can be saved to a folder and loaded back; nothing but that folder is needed to run it.
 
+mod artifact;
+mod compile;
+mod levels;
+mod run;
+
+pub use compile::{Failure, Options, compile};
+pub use levels::{Difference, LevelReport};
+pub use run::{Program, ProgramParam, ProgramParamKind, Report, RunOptions};

@@ -1,0 +1,238 @@
+//! Do the levels agree? The same inputs through the reference, the tile level and the machine level, compared bit by bit
+//! on what the program defined, and the first difference traced to the operation that made it.
+//!
+//! **Verdict.** The contract (`spec/semantics.md`) is about defined elements of what the program writes: those are
+//! compared, for every written argument. A program whose levels all fail with a run error is not compared.
+//!
+//! **Location.** Every level reports a digest at each point where a tensor-level operation's value is complete
+//! (docs/ir.md). The first point, in the reference's order, whose digest differs names the operation; a point that a
+//! level never reaches, though it executes that operation elsewhere or the operation is a store, counts as differing.
+//! Digests only locate: undefined elements may make them differ where the verdict is fine.
+
+use std::collections::BTreeMap;
+
+use diag::Diagnostic;
+use ir::{Op, Opcode};
+use memory::Arg;
+
+use crate::compile::Failure;
+use crate::run::{Program, Report, RunOptions, copy_of, run_compiled};
+
+/// The outcome of comparing levels: how much was compared. A difference is a [`Failure`] instead.
+#[derive(Clone, Debug)]
+pub struct LevelReport {
+    /// Names of the levels compared with the reference.
+    pub levels: Vec<&'static str>,
+    /// Defined elements compared per level.
+    pub elements: u64,
+    /// Elements of written arguments that the program left undefined (not compared).
+    pub undefined: u64,
+    /// Points at which digests were compared, per level.
+    pub points: u64,
+}
+
+/// The first difference of a level from the reference.
+#[derive(Clone, Debug)]
+pub struct Difference {
+    pub level: &'static str,
+    /// The parameter and the flat index of the first differing element; `None` if the level failed to run.
+    pub element: Option<(String, u64)>,
+    /// The tensor-level operation where the level first goes wrong.
+    pub op: Option<Op>,
+    pub diagnostic: Diagnostic,
+}
+
+/// Everything the reference says about a run.
+pub(crate) struct Expected {
+    args: Vec<Arg>,
+    outcome: reference::Outcome,
+    points: Vec<(reference::Point, u64)>,
+}
+
+struct Recorder(Vec<(reference::Point, u64)>);
+
+impl reference::Observer for Recorder {
+    fn value(&mut self, point: reference::Point, digest: u64) {
+        self.0.push((point, digest));
+    }
+}
+
+/// Runs the reference on copies of the arguments.
+pub(crate) fn expected(program: &Program, args: &[Arg]) -> Result<Expected, Diagnostic> {
+    let args = copies(args);
+    let mut recorder = Recorder(Vec::new());
+    let options = reference::Options { profile: program.options.profile, definedness: true };
+    let outcome = reference::run(&program.tensor, &args, &options, Some(&mut recorder))?;
+    Ok(Expected { args, outcome, points: recorder.0 })
+}
+
+/// Runs all levels; the machine level last and on the caller's memory.
+pub(crate) fn run(program: &Program, args: &[Arg], options: &RunOptions) -> Result<Report, Failure> {
+    let fail = |d: Diagnostic| Failure::new(d, &program.tensor.sources);
+    let expected = expected(program, args).map_err(fail)?;
+    let tile_args = copies(args);
+    let tile = runtime::Compiled::new(&program.tile, program.options.profile)
+        .map_err(|errors| Failure { errors, sources: program.tile.sources.clone() })?;
+    let mut undefined = 0;
+    let mut elements = 0;
+    for (level, compiled, level_args) in
+        [("tile", &tile, tile_args.as_slice()), ("machine", &program.compiled, args)]
+    {
+        let result = run_compiled(compiled, level_args, options, true);
+        match compare(program, &expected, level, level_args, result) {
+            Ok((report, counts)) => {
+                (elements, undefined) = counts;
+                if level == "machine" {
+                    let levels = LevelReport {
+                        levels: vec!["tile", "machine"],
+                        elements,
+                        undefined,
+                        points: expected.points.len() as u64,
+                    };
+                    return Ok(Report { levels: Some(levels), ..report });
+                }
+            }
+            Err(difference) => return Err(fail(difference.diagnostic)),
+        }
+    }
+    unreachable!("the machine level is the last one")
+}
+
+/// Compares one level's run with the reference. `Ok` has the numbers of defined and undefined elements.
+pub(crate) fn compare(
+    program: &Program,
+    expected: &Expected,
+    level: &'static str,
+    args: &[Arg],
+    result: Result<(Report, Vec<trace::ValueRecord>), Diagnostic>,
+) -> Result<(Report, (u64, u64)), Difference> {
+    let (report, records) = match result {
+        Ok(done) => done,
+        Err(error) => {
+            let diagnostic = Diagnostic::finding(
+                "levels-differ",
+                format!("the {level} level fails where the reference does not: {}", error.message),
+            );
+            let diagnostic = Diagnostic { primary: error.primary, notes: error.notes, ..diagnostic };
+            return Err(Difference { level, element: None, op: None, diagnostic });
+        }
+    };
+    let mut counts = (0, 0);
+    for (i, (param, (want, got))) in program.params.iter().zip(expected.args.iter().zip(args)).enumerate() {
+        let (Arg::Tensor(want), Arg::Tensor(got)) = (want, got) else { continue };
+        let (Ok(want_bytes), Ok(got_bytes)) = (want.to_vec(), got.to_vec()) else { continue };
+        let size = want.dtype.size();
+        let defined = expected.outcome.defined.get(i).and_then(|d| d.as_ref());
+        for (e, (a, b)) in want_bytes.chunks_exact(size).zip(got_bytes.chunks_exact(size)).enumerate() {
+            if defined.is_some_and(|d| d[e] == 0) {
+                counts.1 += 1;
+                continue;
+            }
+            counts.0 += 1;
+            if a != b {
+                return Err(difference(program, expected, level, &records, (&param.name, want, e as u64, a, b)));
+            }
+        }
+    }
+    Ok((report, counts))
+}
+
+fn difference(
+    program: &Program,
+    expected: &Expected,
+    level: &'static str,
+    records: &[trace::ValueRecord],
+    (param, view, element, want, got): (&str, &memory::View, u64, &[u8], &[u8]),
+) -> Difference {
+    let index = unflatten(element, &view.shape.iter().copied().collect::<Vec<_>>());
+    let value = |b: &[u8]| {
+        let mut bits = [0; 8];
+        bits[..b.len()].copy_from_slice(b);
+        dtype::Scalar::new(view.dtype, u64::from_le_bytes(bits))
+    };
+    let mut diagnostic = Diagnostic::finding(
+        "levels-differ",
+        format!(
+            "the {level} level and the reference disagree: `{param}`{index:?} is {} instead of {}",
+            value(got),
+            value(want)
+        ),
+    );
+    let located = locate(program, expected, records);
+    if let Some((point, why)) = &located {
+        let op = &program.tensor.functions[program.tensor.entry].ops[point.op];
+        diagnostic = diagnostic.at(op.span, format!("first goes wrong here, at `{}`", op.opcode.name()));
+        diagnostic = diagnostic.note(format!(
+            "task {}, block {}, {} {why}",
+            point.task,
+            point.block,
+            ordinal(point.nth)
+        ));
+    } else {
+        diagnostic = diagnostic.note("every operation's value agrees: the difference is in what reaches the argument");
+    }
+    Difference {
+        level,
+        element: Some((param.to_owned(), element)),
+        op: located.map(|(p, _)| p.op),
+        diagnostic,
+    }
+}
+
+/// The first point at which a level's values differ from the reference's, and how.
+fn locate(
+    program: &Program,
+    expected: &Expected,
+    records: &[trace::ValueRecord],
+) -> Option<(reference::Point, &'static str)> {
+    let mut got: BTreeMap<(u32, u32, Op), Vec<(u32, u64)>> = BTreeMap::new();
+    let mut known: BTreeMap<Op, ()> = BTreeMap::new();
+    for r in records {
+        got.entry((r.point.task, r.point.block, r.point.op)).or_default().push((r.point.nth, r.digest));
+        known.insert(r.point.op, ());
+    }
+    let entry = &program.tensor.functions[program.tensor.entry];
+    for (point, digest) in &expected.points {
+        let found = got
+            .get(&(point.task, point.block, point.op))
+            .and_then(|v| v.iter().find(|(nth, _)| *nth == point.nth));
+        match found {
+            Some((_, d)) if d == digest => {}
+            Some(_) => return Some((*point, "execution: another value")),
+            None => {
+                let opcode = entry.ops[point.op].opcode;
+                if known.contains_key(&point.op) || opcode == Opcode::Store {
+                    return Some((*point, "execution: did not happen"));
+                }
+            }
+        }
+    }
+    None
+}
+
+fn copies(args: &[Arg]) -> Vec<Arg> {
+    args.iter()
+        .map(|a| match a {
+            Arg::Tensor(view) => copy_of(view).map_or_else(|| a.clone(), Arg::Tensor),
+            Arg::Scalar(_) => a.clone(),
+        })
+        .collect()
+}
+
+fn unflatten(mut element: u64, shape: &[u64]) -> Vec<u64> {
+    let mut index = vec![0; shape.len()];
+    for (i, &n) in shape.iter().enumerate().rev() {
+        index[i] = element % n.max(1);
+        element /= n.max(1);
+    }
+    index
+}
+
+fn ordinal(nth: u32) -> String {
+    match nth {
+        0 => "1st".into(),
+        1 => "2nd".into(),
+        2 => "3rd".into(),
+        n => format!("{}th", n + 1),
+    }
+}
