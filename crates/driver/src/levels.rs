@@ -73,15 +73,12 @@ pub(crate) fn run(program: &Program, args: &[Arg], options: &RunOptions) -> Resu
     let tile_args = copies(args);
     let tile = runtime::Compiled::new(&program.tile, program.options.profile)
         .map_err(|errors| Failure { errors, sources: program.tile.sources.clone() })?;
-    let mut undefined = 0;
-    let mut elements = 0;
     for (level, compiled, level_args) in
         [("tile", &tile, tile_args.as_slice()), ("machine", &program.compiled, args)]
     {
         let result = run_compiled(compiled, level_args, options, true);
         match compare(program, &expected, level, level_args, result) {
-            Ok((report, counts)) => {
-                (elements, undefined) = counts;
+            Ok((report, (elements, undefined))) => {
                 if level == "machine" {
                     let levels = LevelReport {
                         levels: vec!["tile", "machine"],

@@ -48,7 +48,7 @@ pub struct RunOptions {
 pub struct Report {
     pub returned: Vec<Returned>,
     /// Tasks executed.
-    pub tasks: u64,
+    pub tasks: u32,
     /// Of the machine level, without setting up or comparing.
     pub run_time: Duration,
     /// Present if the levels were compared.
@@ -197,11 +197,11 @@ pub(crate) fn run_compiled(
     let start = std::time::Instant::now();
     let done = compiled.run(
         args,
-        &runtime::Options { threads, seed: options.seed, observe, interrupt: options.interrupt.clone() },
+        &runtime::Options { threads, seed: options.seed, observe, record: false, interrupt: options.interrupt.clone() },
     )?;
     let report = Report {
         returned: done.returned,
-        tasks: done.tasks,
+        tasks: done.task_count,
         run_time: start.elapsed(),
         levels: None,
         warnings: Vec::new(),
