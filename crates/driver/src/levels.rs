@@ -73,9 +73,7 @@ pub(crate) fn run(program: &Program, args: &[Arg], options: &RunOptions) -> Resu
     let tile_args = copies(args);
     let tile = runtime::Compiled::new(&program.tile, program.options.profile)
         .map_err(|errors| Failure { errors, sources: program.tile.sources.clone() })?;
-    for (level, compiled, level_args) in
-        [("tile", &tile, tile_args.as_slice()), ("machine", &program.compiled, args)]
-    {
+    for (level, compiled, level_args) in [("tile", &tile, tile_args.as_slice()), ("machine", &program.compiled, args)] {
         let result = run_compiled(compiled, level_args, options, true);
         match compare(program, &expected, level, level_args, result) {
             Ok((report, (elements, undefined))) => {
@@ -159,21 +157,12 @@ fn difference(
     if let Some((point, why)) = &located {
         let op = &program.tensor.functions[program.tensor.entry].ops[point.op];
         diagnostic = diagnostic.at(op.span, format!("first goes wrong here, at `{}`", op.opcode.name()));
-        diagnostic = diagnostic.note(format!(
-            "task {}, block {}, {} {why}",
-            point.task,
-            point.block,
-            ordinal(point.nth)
-        ));
+        diagnostic =
+            diagnostic.note(format!("task {}, block {}, {} {why}", point.task, point.block, ordinal(point.nth)));
     } else {
         diagnostic = diagnostic.note("every operation's value agrees: the difference is in what reaches the argument");
     }
-    Difference {
-        level,
-        element: Some((param.to_owned(), element)),
-        op: located.map(|(p, _)| p.op),
-        diagnostic,
-    }
+    Difference { level, element: Some((param.to_owned(), element)), op: located.map(|(p, _)| p.op), diagnostic }
 }
 
 /// The first point at which a level's values differ from the reference's, and how.
@@ -190,9 +179,8 @@ fn locate(
     }
     let entry = &program.tensor.functions[program.tensor.entry];
     for (point, digest) in &expected.points {
-        let found = got
-            .get(&(point.task, point.block, point.op))
-            .and_then(|v| v.iter().find(|(nth, _)| *nth == point.nth));
+        let found =
+            got.get(&(point.task, point.block, point.op)).and_then(|v| v.iter().find(|(nth, _)| *nth == point.nth));
         match found {
             Some((_, d)) if d == digest => {}
             Some(_) => return Some((*point, "execution: another value")),

@@ -16,4 +16,4 @@ mod run;
 
 pub use compile::{Failure, Options, compile};
 pub use levels::{Difference, LevelReport};
-pub use run::{Program, ProgramParam, ProgramParamKind, Report, RunOptions};
+pub use run::{Program, ProgramParam, ProgramParamKind, Report, RunOptions, params_of};

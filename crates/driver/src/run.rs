@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use chip::Core;
 use diag::{Diagnostic, Sources};
 use dtype::{DType, Scalar};
 use frontend::{ArgSpec, Lookup, Specialised};
-use ir::{Dim, Direction, Type};
+use ir::{Dim, Direction, FunctionKind, Type};
 use memory::{Arg, Returned, View};
 
 use crate::compile::{Failure, Options};
@@ -75,7 +76,8 @@ impl Program {
         options: &Options,
     ) -> Result<Program, Failure> {
         let Specialised { program, warnings, lookups } = specialised;
-        let constants = args.iter().map(|a| if let ArgSpec::Scalar(s) = a { Some(*s) } else { None }).collect::<Vec<_>>();
+        let constants =
+            args.iter().map(|a| if let ArgSpec::Scalar(s) = a { Some(*s) } else { None }).collect::<Vec<_>>();
         let params = params_of(&program, &constants);
         let mut built = Program::from_ir(program, params, options)?;
         built.warnings = warnings;
@@ -126,6 +128,19 @@ impl Program {
     /// What the names in the source meant when it was compiled.
     pub fn lookups(&self) -> &[Lookup] {
         &self.lookups
+    }
+
+    /// (name, kind) of the functions of the machine level: `orchestration`, `cube` or `vector`.
+    pub fn functions(&self) -> impl Iterator<Item = (&str, &'static str)> {
+        self.machine.functions.iter().map(|(_, f)| {
+            let kind = match f.kind {
+                FunctionKind::Orchestration => "orchestration",
+                FunctionKind::Kernel(Core::Cube) => "cube",
+                FunctionKind::Kernel(Core::Vector) => "vector",
+                FunctionKind::Cluster => "cluster",
+            };
+            (f.name.as_str(), kind)
+        })
     }
 
     pub fn sources(&self) -> &Sources {
@@ -192,8 +207,7 @@ pub(crate) fn run_compiled(
     options: &RunOptions,
     observe: bool,
 ) -> Result<(Report, Vec<trace::ValueRecord>), Diagnostic> {
-    let threads =
-        options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
+    let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
     let start = std::time::Instant::now();
     let done = compiled.run(
         args,
@@ -235,9 +249,8 @@ pub fn params_of(program: &ir::Program, constants: &[Option<Scalar>]) -> Vec<Pro
 
 impl ProgramParam {
     fn check(&self, arg: &Arg) -> Result<(), Diagnostic> {
-        let wrong = |message: String| {
-            Err(Diagnostic::error("wrong-argument", format!("parameter `{}` {message}", self.name)))
-        };
+        let wrong =
+            |message: String| Err(Diagnostic::error("wrong-argument", format!("parameter `{}` {message}", self.name)));
         match (&self.kind, arg) {
             (ProgramParamKind::Tensor { dtype, shape }, Arg::Tensor(view)) => {
                 if view.dtype != *dtype {
@@ -261,9 +274,7 @@ impl ProgramParam {
                     return wrong(format!("takes a scalar of {dtype}, not {}", s.dtype));
                 }
                 match constant {
-                    Some(c) if c != s => {
-                        wrong(format!("was compiled as the constant {c}; compile again to use {s}"))
-                    }
+                    Some(c) if c != s => wrong(format!("was compiled as the constant {c}; compile again to use {s}")),
                     _ => Ok(()),
                 }
             }
@@ -287,7 +298,9 @@ impl Private {
         for i in 0..args.len() {
             let Some(view) = args[i].tensor() else { continue };
             let clash = (0..args.len()).any(|j| {
-                j != i && (written[i] || written[j]) && args[j].tensor().is_some_and(|o| o.buffer.overlaps(&view.buffer))
+                j != i
+                    && (written[i] || written[j])
+                    && args[j].tensor().is_some_and(|o| o.buffer.overlaps(&view.buffer))
             });
             if clash && let Some(copy) = copy_of(view) {
                 private.args[i] = Arg::Tensor(copy.clone());
