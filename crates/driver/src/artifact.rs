@@ -4,7 +4,8 @@
 //! compiled_meta.json              format version, platform, profile, parameters
 //! passes_dump/00_frontend.tw      the tensor level
 //! passes_dump/01_after_lower.tw   the tile level, whole
-//! orchestration/NAME.tw           the machine level
+//! orchestration/NAME.tw           the orchestration of the machine level
+//! ptoas/UNIT.pto                  the kernels of each kind of task, placed
 //! ```
 //!
 //! Loading parses and verifies all of it: a folder that is incomplete or damaged is an error that names the file.
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 use chip::Arch;
 use diag::{Diagnostic, Sources};
 use dtype::{DType, Scalar};
-use ir::Direction;
+use ir::{Arena, Direction, Opcode};
 use serde::{Deserialize, Serialize};
 
 use crate::compile::{Failure, Options};
@@ -52,13 +53,17 @@ struct MetaParam {
 impl Program {
     /// Writes the folder, creating it if needed.
     pub fn save(&self, dir: &Path) -> io::Result<()> {
-        for sub in ["passes_dump", "orchestration"] {
+        for sub in ["passes_dump", "orchestration", "ptoas"] {
             fs::create_dir_all(dir.join(sub))?;
         }
         fs::write(dir.join(TENSOR), ir::text::print(&self.tensor))?;
         fs::write(dir.join(TILE), ir::text::print(&self.tile))?;
-        fs::write(dir.join(orchestration_path(self.name())), ir::text::print(&self.machine))?;
-        let units = Vec::new();
+        fs::write(dir.join(orchestration_path(self.name())), ir::text::print(&orchestration(&self.machine)))?;
+        let mut units = Vec::new();
+        for (name, kernels) in units_of(&self.machine) {
+            fs::write(dir.join("ptoas").join(format!("{name}.pto")), pto::print(&self.machine, &kernels))?;
+            units.push(name);
+        }
         let meta = Meta {
             format: FORMAT,
             name: self.name().to_owned(),
@@ -80,8 +85,7 @@ impl Program {
         if meta.format != FORMAT {
             return Err(damaged(&path, &format!("has format {}, and this version reads {FORMAT}", meta.format)));
         }
-        let arch: Arch =
-            meta.arch.parse().map_err(|()| damaged(&path, &format!("names the platform {:?}", meta.arch)))?;
+        let arch: Arch = meta.arch.parse().map_err(|()| damaged(&path, &format!("names the platform {:?}", meta.arch)))?;
         let profile =
             meta.profile.parse().map_err(|_| damaged(&path, &format!("names the profile {:?}", meta.profile)))?;
         let params = meta
@@ -92,7 +96,17 @@ impl Program {
             .ok_or_else(|| damaged(&path, "has a parameter that is not understood"))?;
         let tensor = folder.program(TENSOR)?;
         let tile = folder.program(TILE)?;
-        let machine = folder.program(&orchestration_path(&meta.name))?;
+        let mut machine = folder.program(&orchestration_path(&meta.name))?;
+        for unit in &meta.units {
+            let name = format!("ptoas/{unit}.pto");
+            let text = folder.read(&name)?;
+            let shown = dir.join(&name).display().to_string();
+            let functions =
+                pto::parse(&text, &shown, &mut machine.sources).map_err(|errors| failure_of(errors, &text, &shown))?;
+            for function in functions {
+                machine.functions.push(function);
+            }
+        }
         for (name, program) in [(TENSOR, &tensor), (TILE, &tile), ("ptoas", &machine)] {
             ir::verify::verify(program).map_err(|mut errors| {
                 for e in &mut errors {
@@ -138,6 +152,34 @@ fn failure_of(errors: Vec<Diagnostic>, text: &str, shown: &str) -> Failure {
 fn orchestration_path(name: &str) -> String {
     let file: PathBuf = Path::new("orchestration").join(format!("{name}.tw"));
     file.display().to_string()
+}
+
+/// The program without its kernels.
+fn orchestration(machine: &ir::Program) -> ir::Program {
+    let mut functions = Arena::default();
+    let entry = functions.push(machine.functions[machine.entry].clone());
+    ir::Program { functions, entry, ..machine.clone() }
+}
+
+/// The kernels submitted together, by the name of their task, in order of first submission.
+fn units_of(machine: &ir::Program) -> Vec<(String, Vec<ir::FuncId>)> {
+    let entry = &machine.functions[machine.entry];
+    let mut units: Vec<(String, Vec<ir::FuncId>)> = Vec::new();
+    for op in entry.walk() {
+        let op = &entry.ops[op];
+        if op.opcode != Opcode::Submit {
+            continue;
+        }
+        let symbols = op.attrs.symbols("kernels").unwrap_or_default();
+        let kernels: Vec<_> = symbols.iter().filter_map(|s| machine.function(s)).collect();
+        if kernels.is_empty() || units.iter().any(|(_, k)| *k == kernels) {
+            continue;
+        }
+        let base = op.attrs.word("name").unwrap_or("kernel").to_owned();
+        let taken = units.iter().filter(|(n, _)| *n == base || n.starts_with(&format!("{base}_"))).count();
+        units.push((if taken == 0 { base } else { format!("{base}_{taken}") }, kernels));
+    }
+    units
 }
 
 impl MetaParam {
