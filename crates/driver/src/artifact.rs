@@ -85,7 +85,8 @@ impl Program {
         if meta.format != FORMAT {
             return Err(damaged(&path, &format!("has format {}, and this version reads {FORMAT}", meta.format)));
         }
-        let arch: Arch = meta.arch.parse().map_err(|()| damaged(&path, &format!("names the platform {:?}", meta.arch)))?;
+        let arch: Arch =
+            meta.arch.parse().map_err(|()| damaged(&path, &format!("names the platform {:?}", meta.arch)))?;
         let profile =
             meta.profile.parse().map_err(|_| damaged(&path, &format!("names the profile {:?}", meta.profile)))?;
         let params = meta

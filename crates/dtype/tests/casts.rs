@@ -1,8 +1,8 @@
 //! Casts against code that shares nothing with the crate: values are decoded by their definition, rounding is a search in
 //! the sorted list of all values of the destination, integers are rounded in exact fixed-point arithmetic.
 
-use dtype::convert::{Profile, RoundMode, chain, convert, convert_slice, native};
 use dtype::DType::{self, *};
+use dtype::convert::{Profile, RoundMode, chain, convert, convert_slice, native};
 
 /// The value of a 16-bit float by its definition. `None` for NaN.
 fn value16(bits: u16, exponent_bits: u32) -> Option<f64> {
@@ -15,7 +15,13 @@ fn value16(bits: u16, exponent_bits: u32) -> Option<f64> {
     if field == (1 << exponent_bits) - 1 {
         return (fraction == 0.0).then_some(sign * f64::INFINITY);
     }
-    Some(sign * if field == 0 { fraction * unit * 2f64.powi(1 - bias) } else { (1.0 + fraction * unit) * 2f64.powi(field - bias) })
+    Some(
+        sign * if field == 0 {
+            fraction * unit * 2f64.powi(1 - bias)
+        } else {
+            (1.0 + fraction * unit) * 2f64.powi(field - bias)
+        },
+    )
 }
 
 fn value(bits: u64, d: DType) -> Option<f64> {
@@ -39,15 +45,45 @@ fn to_integer(x: f64, mode: RoundMode, compat: bool) -> f64 {
     let odd = |v: f64| (v / 2.0).floor() * 2.0 != v;
     let (below, above) = (x - low, high - x);
     match mode {
-        RoundMode::None | RoundMode::Trunc => if x < 0.0 { high } else { low },
+        RoundMode::None | RoundMode::Trunc => {
+            if x < 0.0 {
+                high
+            } else {
+                low
+            }
+        }
         RoundMode::Floor => low,
         RoundMode::Ceil => high,
-        RoundMode::Odd if !compat => if odd(low) { low } else { high },
+        RoundMode::Odd if !compat => {
+            if odd(low) {
+                low
+            } else {
+                high
+            }
+        }
         _ if below < above => low,
         _ if above < below => high,
-        RoundMode::Rint => if odd(low) { high } else { low },
-        RoundMode::Round => if x < 0.0 { low } else { high },
-        RoundMode::Odd => if odd(low) { low } else { high },
+        RoundMode::Rint => {
+            if odd(low) {
+                high
+            } else {
+                low
+            }
+        }
+        RoundMode::Round => {
+            if x < 0.0 {
+                low
+            } else {
+                high
+            }
+        }
+        RoundMode::Odd => {
+            if odd(low) {
+                low
+            } else {
+                high
+            }
+        }
     }
 }
 

@@ -67,13 +67,29 @@ fn fma_peak() -> f64 {
     match tier::best() {
         // SAFETY: the tier was detected.
         #[allow(unsafe_code)]
-        isa::Tier::Avx512 => return flops(16) / time(|| { black_box(unsafe { fma_avx512(steps) }); }) / 1e9,
+        isa::Tier::Avx512 => {
+            return flops(16)
+                / time(|| {
+                    black_box(unsafe { fma_avx512(steps) });
+                })
+                / 1e9;
+        }
         // SAFETY: the tier was detected.
         #[allow(unsafe_code)]
-        isa::Tier::Avx2 => return flops(8) / time(|| { black_box(unsafe { fma_avx2(steps) }); }) / 1e9,
+        isa::Tier::Avx2 => {
+            return flops(8)
+                / time(|| {
+                    black_box(unsafe { fma_avx2(steps) });
+                })
+                / 1e9;
+        }
         isa::Tier::Portable => {}
     }
-    flops(4) / time(|| { black_box(fma_chains::<4>(steps)); }) / 1e9
+    flops(4)
+        / time(|| {
+            black_box(fma_chains::<4>(steps));
+        })
+        / 1e9
 }
 
 /// GB/s of `a[i] = b[i] + s·c[i]` over three arrays of `bytes` in all.
@@ -131,7 +147,11 @@ fn main() {
     for n in [64, 128] {
         for dtype in [DType::F32, DType::BF16, DType::F16, DType::I8] {
             let rate = matmul(dtype, n);
-            println!("matmul {:4} {n:3}^3             {rate:8.1} G/s   {:4.0} % of FMA", dtype.name(), rate / peak * 100.0);
+            println!(
+                "matmul {:4} {n:3}^3             {rate:8.1} G/s   {:4.0} % of FMA",
+                dtype.name(),
+                rate / peak * 100.0
+            );
         }
     }
     let kib = 64;

@@ -106,8 +106,7 @@ pub fn fill_pad(mem: &mut [u8], dst: &Tile, src: &Tile, pad: Pad) -> Result<(), 
     let size = dst.dtype.size();
     let (rows, cols) = (dst.rows as usize, dst.cols as usize);
     let (valid_rows, valid_cols) = (region.0 as usize, region.1 as usize);
-    for (r, c, rows, cols) in
-        [(0, valid_cols, valid_rows, cols - valid_cols), (valid_rows, 0, rows - valid_rows, cols)]
+    for (r, c, rows, cols) in [(0, valid_cols, valid_rows, cols - valid_cols), (valid_rows, 0, rows - valid_rows, cols)]
     {
         plane::for_each_from((r, c), rows, cols, &[d, splat], |rows, cols, [d, s]| {
             // SAFETY: inside the physical extent, which was checked; the splat is one element read over and over.

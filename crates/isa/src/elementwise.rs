@@ -83,11 +83,7 @@ pub fn binary_scalar(
     let a = plane::source(mem, a, region, dst, region, true);
     let mut bytes = dtype::scalar::cast(scalar, dst.dtype).to_le_bytes();
     let splat = Layout::strided(bytes.as_mut_ptr(), 0, 0);
-    if reversed {
-        binary_layouts(mem, op, dst, splat, a.layout)
-    } else {
-        binary_layouts(mem, op, dst, a.layout, splat)
-    }
+    if reversed { binary_layouts(mem, op, dst, splat, a.layout) } else { binary_layouts(mem, op, dst, a.layout, splat) }
 }
 
 /// `dst[i, j] = a[i, j] op v[i]`, or `v[i]` without an operation. `vector` is M×1 in any order, or row-major with one

@@ -56,14 +56,7 @@ thread_local! {
 }
 
 /// `acc = init + lhs × rhs` over m × n; see the module's head.
-pub fn matmul(
-    mem: &mut [u8],
-    acc: &Tile,
-    lhs: &Tile,
-    rhs: &Tile,
-    init: Init,
-    profile: Profile,
-) -> Result<(), Fault> {
+pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, profile: Profile) -> Result<(), Fault> {
     let (m, k, n) = (lhs.valid_rows, lhs.valid_cols, rhs.valid_cols);
     let bias = match &init {
         Init::Bias(b) => Some(b),
@@ -94,17 +87,14 @@ pub fn matmul(
     let acc_layout = Layout::tile(base, acc);
     // The left operand can be read where it is, unless the accumulator overwrites it meanwhile. Everything else is
     // copied before anything is written, so aliasing needs no further care.
-    let in_place = lhs.dtype == DType::F32
-        && lhs.order == Order::RowMajor
-        && !plane::overlap(lhs, (m, k), acc, (m, n));
+    let in_place = lhs.dtype == DType::F32 && lhs.order == Order::RowMajor && !plane::overlap(lhs, (m, k), acc, (m, n));
     let direct = in_place.then(|| (base.wrapping_add(lhs.offset).cast_const().cast(), lhs.pitch as usize));
     let (m, k, n) = (m as usize, k as usize, n as usize);
     SCRATCH.with_borrow_mut(|scratch| {
         let problem = pack::Problem { m, k, n, lhs: Layout::tile(base, lhs), rhs: Layout::tile(base, rhs) };
         let steps = if lhs.dtype == DType::I8 { k.div_ceil(2) } else { k };
         let width = pack::padded(n);
-        let operands =
-            (pack::words(&mut scratch.lhs, m * steps), pack::words(&mut scratch.rhs, width * steps));
+        let operands = (pack::words(&mut scratch.lhs, m * steps), pack::words(&mut scratch.rhs, width * steps));
         let start = match &init {
             Init::Zero => Start::Zero,
             Init::Accumulate => Start::Itself,

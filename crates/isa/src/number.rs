@@ -265,17 +265,50 @@ fn bf16_product(x: f32, y: f32) -> f32 {
 macro_rules! with_number {
     ($dtype:expr, $t:ident => $body:expr, _ => $other:expr) => {
         match $dtype {
-            dtype::DType::I8 => { type $t = i8; $body }
-            dtype::DType::I16 => { type $t = i16; $body }
-            dtype::DType::I32 => { type $t = i32; $body }
-            dtype::DType::I64 | dtype::DType::Index => { type $t = i64; $body }
-            dtype::DType::U8 => { type $t = u8; $body }
-            dtype::DType::U16 => { type $t = u16; $body }
-            dtype::DType::U32 => { type $t = u32; $body }
-            dtype::DType::U64 => { type $t = u64; $body }
-            dtype::DType::F16 => { type $t = $crate::number::F16; $body }
-            dtype::DType::BF16 => { type $t = $crate::number::BF16; $body }
-            dtype::DType::F32 => { type $t = f32; $body }
+            dtype::DType::I8 => {
+                type $t = i8;
+                $body
+            }
+            dtype::DType::I16 => {
+                type $t = i16;
+                $body
+            }
+            dtype::DType::I32 => {
+                type $t = i32;
+                $body
+            }
+            dtype::DType::I64 | dtype::DType::Index => {
+                type $t = i64;
+                $body
+            }
+            dtype::DType::U8 => {
+                type $t = u8;
+                $body
+            }
+            dtype::DType::U16 => {
+                type $t = u16;
+                $body
+            }
+            dtype::DType::U32 => {
+                type $t = u32;
+                $body
+            }
+            dtype::DType::U64 => {
+                type $t = u64;
+                $body
+            }
+            dtype::DType::F16 => {
+                type $t = $crate::number::F16;
+                $body
+            }
+            dtype::DType::BF16 => {
+                type $t = $crate::number::BF16;
+                $body
+            }
+            dtype::DType::F32 => {
+                type $t = f32;
+                $body
+            }
             dtype::DType::Bool => $other,
         }
     };
@@ -285,10 +318,22 @@ macro_rules! with_number {
 macro_rules! with_bits {
     ($size:expr, $t:ident => $body:expr) => {
         match $size {
-            1 => { type $t = u8; $body }
-            2 => { type $t = u16; $body }
-            4 => { type $t = u32; $body }
-            _ => { type $t = u64; $body }
+            1 => {
+                type $t = u8;
+                $body
+            }
+            2 => {
+                type $t = u16;
+                $body
+            }
+            4 => {
+                type $t = u32;
+                $body
+            }
+            _ => {
+                type $t = u64;
+                $body
+            }
         }
     };
 }

@@ -108,7 +108,13 @@ pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
                 plane::for_each(1, cols as usize, &[acc, source.layout.from_row(r)], |_, n, [a, s]| {
                     // SAFETY: `n` elements of the running row and of row `r`, which share nothing.
                     unsafe {
-                        dispatch(Accumulate::<$t, $f> { n, acc: a.ptr.cast(), src: s.ptr, stride: s.cs, marker: PhantomData })
+                        dispatch(Accumulate::<$t, $f> {
+                            n,
+                            acc: a.ptr.cast(),
+                            src: s.ptr,
+                            stride: s.cs,
+                            marker: PhantomData,
+                        })
                     }
                 })
             }

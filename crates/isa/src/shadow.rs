@@ -58,12 +58,7 @@ fn put(mem: &mut [u8], tile: &Tile, r: u32, c: u32, defined: bool) {
 }
 
 /// Sets every element of `region` of `dst` to `f(mem, r, c)`, all of them computed first.
-fn write(
-    mem: &mut [u8],
-    dst: &Tile,
-    region: (u32, u32),
-    f: impl Fn(&[u8], u32, u32) -> bool,
-) -> Result<(), Fault> {
+fn write(mem: &mut [u8], dst: &Tile, region: (u32, u32), f: impl Fn(&[u8], u32, u32) -> bool) -> Result<(), Fault> {
     dst.check_region("destination", mem.len(), region.0, region.1)?;
     let (rows, cols) = region;
     let mut values = Vec::with_capacity(rows as usize * cols as usize);
@@ -220,14 +215,7 @@ fn expand(
     })
 }
 
-pub fn matmul(
-    mem: &mut [u8],
-    acc: &Tile,
-    lhs: &Tile,
-    rhs: &Tile,
-    init: Init,
-    _profile: Profile,
-) -> Result<(), Fault> {
+pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, _profile: Profile) -> Result<(), Fault> {
     let (m, k, n) = (lhs.valid_rows, lhs.valid_cols, rhs.valid_cols);
     lhs.check_region("left operand", mem.len(), m, k)?;
     rhs.check_region("right operand", mem.len(), k, n)?;

@@ -233,10 +233,7 @@ mod x86 {
                     let mut sum = [[_mm256_setzero_ps(); 2]; ROWS];
                     for r in 0..ROWS {
                         let row = block[first + r].as_ptr();
-                        sum[r] = [
-                            flush8::<FLUSH>(_mm256_loadu_ps(row)),
-                            flush8::<FLUSH>(_mm256_loadu_ps(row.add(8))),
-                        ];
+                        sum[r] = [flush8::<FLUSH>(_mm256_loadu_ps(row)), flush8::<FLUSH>(_mm256_loadu_ps(row.add(8)))];
                     }
                     let mut from = p.from;
                     while from < p.to {

@@ -154,8 +154,20 @@ impl Tile {
         }
         let least = match self.order {
             // A single row or column never uses the pitch.
-            Order::RowMajor => if self.rows > 1 { self.cols } else { 0 },
-            Order::ColMajor => if self.cols > 1 { self.rows } else { 0 },
+            Order::RowMajor => {
+                if self.rows > 1 {
+                    self.cols
+                } else {
+                    0
+                }
+            }
+            Order::ColMajor => {
+                if self.cols > 1 {
+                    self.rows
+                } else {
+                    0
+                }
+            }
             Order::Nz | Order::Nn => self.rows,
             Order::Zn | Order::Zz => self.cols,
         };

@@ -53,8 +53,7 @@ pub fn store(dst: &View, mem: &[u8], src: &Tile, narrow: bool) -> Result<(), Fau
     let (rows, cols) = (src.valid_rows, src.valid_cols);
     let narrows = narrow && src.dtype == DType::F32 && matches!(dst.dtype, DType::F16 | DType::BF16);
     if !narrows && !same(dst.dtype, src.dtype) {
-        let supported =
-            if narrow { "one type, or f32 to f16 and bf16" } else { "a tile and a view of one type" };
+        let supported = if narrow { "one type, or f32 to f16 and bf16" } else { "a tile and a view of one type" };
         return Err(Fault::dtype("a store", &[src.dtype, dst.dtype], supported));
     }
     src.check_region("source", mem.len(), rows, cols)?;

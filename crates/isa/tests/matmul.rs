@@ -122,9 +122,16 @@ fn check(
 #[test]
 fn products_follow_the_stated_order() {
     let mut rng = Rng::new(1);
-    let orders = [(Order::RowMajor, Order::RowMajor), (Order::Nz, Order::Zn), (Order::Zz, Order::Zn), (Order::ColMajor, Order::Nn)];
+    let orders = [
+        (Order::RowMajor, Order::RowMajor),
+        (Order::Nz, Order::Zn),
+        (Order::Zz, Order::Zn),
+        (Order::ColMajor, Order::Nn),
+    ];
     for dtype in [DType::F32, DType::BF16, DType::F16] {
-        for (x, shape) in [(1, 1, 1), (5, 31, 3), (16, 32, 16), (17, 33, 18), (6, 64, 16), (13, 100, 33)].into_iter().enumerate() {
+        for (x, shape) in
+            [(1, 1, 1), (5, 31, 3), (16, 32, 16), (17, 33, 18), (6, 64, 16), (13, 100, 33)].into_iter().enumerate()
+        {
             for start in [Start::Zero, Start::Accumulate, Start::Bias] {
                 for profile in Profile::ALL {
                     check(&mut rng, dtype, profile, shape, start, orders[x % orders.len()], |r| r.normal());
@@ -141,14 +148,26 @@ fn bf16_flushes_and_f16_does_not() {
     for dtype in [DType::BF16, DType::F16, DType::F32] {
         for k in [1, 2, 31, 32, 33, 64] {
             let tiny = |r: &mut Rng| {
-                let scale = if dtype == DType::F16 { 2f32.powi(-14 - r.below(12) as i32) } else { 2f32.powi(-58 - r.below(12) as i32) };
+                let scale = if dtype == DType::F16 {
+                    2f32.powi(-14 - r.below(12) as i32)
+                } else {
+                    2f32.powi(-58 - r.below(12) as i32)
+                };
                 match r.below(16) {
                     0 => f32::from_bits(r.next() as u32 & 0x807f_0000),
                     1 => 0f32.copysign(r.normal()),
                     _ => r.normal() * scale,
                 }
             };
-            check(&mut rng, dtype, Profile::A5, (7, k, 17), Start::Accumulate, (Order::RowMajor, Order::RowMajor), tiny);
+            check(
+                &mut rng,
+                dtype,
+                Profile::A5,
+                (7, k, 17),
+                Start::Accumulate,
+                (Order::RowMajor, Order::RowMajor),
+                tiny,
+            );
             check(&mut rng, dtype, Profile::A2a3, (7, k, 17), Start::Zero, (Order::RowMajor, Order::RowMajor), tiny);
         }
     }
@@ -245,7 +264,9 @@ fn int8_is_exact_and_wraps() {
                     for j in 0..n {
                         let s = if start == Start::Zero { 0 } else { i32::MAX as i64 - 7 };
                         let sum: i64 = (0..k)
-                            .map(|p| bits_of(&before, &lhs, i, p) as i8 as i64 * bits_of(&before, &rhs, p, j) as i8 as i64)
+                            .map(|p| {
+                                bits_of(&before, &lhs, i, p) as i8 as i64 * bits_of(&before, &rhs, p, j) as i8 as i64
+                            })
                             .sum();
                         assert_eq!(bits_of(&mem, &acc, i, j) as i32, (s + sum) as i32, "{tier:?} at ({i}, {j})");
                     }

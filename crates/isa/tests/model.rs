@@ -31,7 +31,9 @@ fn arena(rng: &mut Rng, dtype: DType) -> Vec<u8> {
     rng.fill(&mut mem);
     let special = |rng: &mut Rng| -> u64 {
         let list: &[u64] = match dtype {
-            DType::F32 => &[0, 0x8000_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0xffc1_2345, 1, 0x3f80_0000, 0x7f7f_ffff],
+            DType::F32 => {
+                &[0, 0x8000_0000, 0x7f80_0000, 0xff80_0000, 0x7fc0_0000, 0xffc1_2345, 1, 0x3f80_0000, 0x7f7f_ffff]
+            }
             DType::F16 => &[0, 0x8000, 0x7c00, 0xfc00, 0x7e00, 0xfd01, 1, 0x3c00, 0x7bff],
             DType::BF16 => &[0, 0x8000, 0x7f80, 0xff80, 0x7fc0, 0xff81, 1, 0x3f80, 0x7f7f],
             _ => &[0, 1, u64::MAX, 1 << 7, 1 << 15, 1 << 31, 1 << 63, 2, 3],
@@ -172,9 +174,14 @@ fn tile_with_tile() {
                 let (a, b) = (tile(&mut rng, d, rows, cols), tile(&mut rng, d, rows, cols));
                 let from = if rng.below(2) == 0 { a } else { b };
                 let dst = near(&mut rng, &from, rows, cols);
-                check(&format!("{op:?} {d} {a:?} {b:?}"), &mem, &dst, (rows, cols),
+                check(
+                    &format!("{op:?} {d} {a:?} {b:?}"),
+                    &mem,
+                    &dst,
+                    (rows, cols),
                     &|m| isa::binary(m, op, &dst, &a, &b),
-                    &|at, r, c| arithmetic(op, at(&a, r, c), at(&b, r, c)));
+                    &|at, r, c| arithmetic(op, at(&a, r, c), at(&b, r, c)),
+                );
             }
         }
     }
@@ -192,9 +199,16 @@ fn tile_with_scalar() {
                 let dst = near(&mut rng, &a, rows, cols);
                 let s = Scalar::f32(rng.normal() * 100.0);
                 let t = scalar::cast(s, d);
-                check(&format!("{op:?} {d} scalar, reversed {reversed}"), &mem, &dst, (rows, cols),
+                check(
+                    &format!("{op:?} {d} scalar, reversed {reversed}"),
+                    &mem,
+                    &dst,
+                    (rows, cols),
                     &|m| isa::binary_scalar(m, op, &dst, &a, s, reversed),
-                    &|at, r, c| if reversed { arithmetic(op, t, at(&a, r, c)) } else { arithmetic(op, at(&a, r, c), t) });
+                    &|at, r, c| {
+                        if reversed { arithmetic(op, t, at(&a, r, c)) } else { arithmetic(op, at(&a, r, c), t) }
+                    },
+                );
             }
         }
     }
@@ -211,25 +225,52 @@ fn broadcasts() {
             let a = tile(&mut rng, d, rows, cols);
             let dst = near(&mut rng, &a, rows, cols);
             let v = tile(&mut rng, d, rows, 1);
-            check(&format!("row {op:?} {d} {v:?}"), &mem, &dst, (rows, cols),
+            check(
+                &format!("row {op:?} {d} {v:?}"),
+                &mem,
+                &dst,
+                (rows, cols),
                 &|m| isa::row_expand(m, Some(op), &dst, Some(&a), &v),
-                &|at, r, c| arithmetic(op, at(&a, r, c), at(&v, r, 0)));
-            check(&format!("row {d} {v:?}"), &mem, &dst, (rows, cols),
-                &|m| isa::row_expand(m, None, &dst, None, &v), &|at, r, _| at(&v, r, 0));
+                &|at, r, c| arithmetic(op, at(&a, r, c), at(&v, r, 0)),
+            );
+            check(
+                &format!("row {d} {v:?}"),
+                &mem,
+                &dst,
+                (rows, cols),
+                &|m| isa::row_expand(m, None, &dst, None, &v),
+                &|at, r, _| at(&v, r, 0),
+            );
             let h = tile(&mut rng, d, 1, cols);
-            check(&format!("column {op:?} {d} {h:?}"), &mem, &dst, (rows, cols),
+            check(
+                &format!("column {op:?} {d} {h:?}"),
+                &mem,
+                &dst,
+                (rows, cols),
                 &|m| isa::col_expand(m, Some(op), &dst, Some(&a), &h),
-                &|at, r, c| arithmetic(op, at(&a, r, c), at(&h, 0, c)));
-            check(&format!("column {d} {h:?}"), &mem, &dst, (rows, cols),
-                &|m| isa::col_expand(m, None, &dst, None, &h), &|at, _, c| at(&h, 0, c));
+                &|at, r, c| arithmetic(op, at(&a, r, c), at(&h, 0, c)),
+            );
+            check(
+                &format!("column {d} {h:?}"),
+                &mem,
+                &dst,
+                (rows, cols),
+                &|m| isa::col_expand(m, None, &dst, None, &h),
+                &|at, _, c| at(&h, 0, c),
+            );
             // One block of 32 bytes per row.
             let block = 32 / d.size() as u32;
             let mut w = Tile::row_major(0, d, rows.max(1), block).with_valid(rows, block);
             w.offset = 64;
             let plain = Tile::row_major(8192, d, rows.max(1), cols.max(1)).with_valid(rows, cols);
-            check(&format!("row blocks {op:?} {d}"), &mem, &plain, (rows, cols),
+            check(
+                &format!("row blocks {op:?} {d}"),
+                &mem,
+                &plain,
+                (rows, cols),
                 &|m| isa::row_expand(m, Some(op), &plain, Some(&plain), &w),
-                &|at, r, c| arithmetic(op, at(&plain, r, c), at(&w, r, c % block)));
+                &|at, r, c| arithmetic(op, at(&plain, r, c), at(&w, r, c % block)),
+            );
         }
     }
 }
@@ -252,15 +293,24 @@ fn functions_of_one_tile() {
                 let float = |f: fn(f64) -> f64| move |x: Scalar| Scalar::from_f64(d, f(x.as_f64()));
                 let model = move |x: Scalar| match op {
                     UnaryOp::Abs if d.is_float() => float(f64::abs)(x),
-                    UnaryOp::Abs => Scalar::from_i64(d, if d.is_signed_int() { x.as_i64().unwrap().wrapping_abs() } else { x.bits as i64 }),
+                    UnaryOp::Abs => Scalar::from_i64(
+                        d,
+                        if d.is_signed_int() { x.as_i64().unwrap().wrapping_abs() } else { x.bits as i64 },
+                    ),
                     UnaryOp::Neg => scalar::neg(x).unwrap(),
                     UnaryOp::Relu => arithmetic(BinaryOp::Max, x, Scalar::new(d, 0)),
                     UnaryOp::Sqrt => float(f64::sqrt)(x),
                     UnaryOp::Rsqrt => float(|x| 1.0 / x.sqrt())(x),
                     _ => float(|x| 1.0 / x)(x),
                 };
-                check(&format!("{op:?} {d}"), &mem, &dst, (rows, cols),
-                    &|m| isa::unary(m, op, &dst, &a), &|at, r, c| model(at(&a, r, c)));
+                check(
+                    &format!("{op:?} {d}"),
+                    &mem,
+                    &dst,
+                    (rows, cols),
+                    &|m| isa::unary(m, op, &dst, &a),
+                    &|at, r, c| model(at(&a, r, c)),
+                );
             }
         }
     }
@@ -338,8 +388,14 @@ fn row_reductions() {
                         };
                         row.iter().fold(row[0], |s, &v| arithmetic(f, s, v))
                     };
-                    check(&format!("row {op:?} {d} {profile} {rows}x{cols}"), &mem, &dst, (rows, 1),
-                        &|m| isa::row_reduce(m, op, &dst, &src, profile), &model);
+                    check(
+                        &format!("row {op:?} {d} {profile} {rows}x{cols}"),
+                        &mem,
+                        &dst,
+                        (rows, 1),
+                        &|m| isa::row_reduce(m, op, &dst, &src, profile),
+                        &model,
+                    );
                 }
             }
         }
@@ -378,13 +434,18 @@ fn column_reductions() {
                         Reduce::Max => BinaryOp::Max,
                         Reduce::Min => BinaryOp::Min,
                     };
-                    check(&format!("column {op:?} {d} {profile}"), &mem, &dst, (1, cols),
+                    check(
+                        &format!("column {op:?} {d} {profile}"),
+                        &mem,
+                        &dst,
+                        (1, cols),
                         &|m| isa::col_reduce(m, op, &dst, &src, profile),
                         &|at, _, c| {
                             let first = at(&src, 0, c);
                             let s = (1..rows).fold(first, |s, r| arithmetic(f, s, at(&src, r, c)));
                             if d.is_float() { Scalar::from_f64(d, s.as_f64()) } else { s }
-                        });
+                        },
+                    );
                 }
             }
         }
@@ -414,12 +475,17 @@ fn conversions() {
                             tile(&mut rng, to, rows, cols)
                         };
                         let dst = if dst.offset + dst.byte_len() > ARENA { Tile { offset: 0, ..dst } } else { dst };
-                        check(&format!("{from} -> {to} {mode} {saturate} {profile}"), &mem, &dst, (rows, cols),
+                        check(
+                            &format!("{from} -> {to} {mode} {saturate} {profile}"),
+                            &mem,
+                            &dst,
+                            (rows, cols),
                             &|m| isa::convert(m, &dst, &src, mode, saturate, profile),
                             &|at, r, c| {
                                 let x = at(&src, r, c).bits;
                                 Scalar::new(to, dtype::convert::convert(x, from, to, mode, saturate, profile))
-                            });
+                            },
+                        );
                     }
                 }
             }
@@ -467,23 +533,53 @@ fn moves() {
             let (rows, cols) = extent(&mut rng);
             let src = tile(&mut rng, d, rows, cols);
             let dst = near(&mut rng, &src, rows, cols);
-            check(&format!("copy {d} {src:?}"), &mem, &dst, (rows, cols),
-                &|m| isa::copy(m, &dst, &src), &|at, r, c| at(&src, r, c));
+            check(
+                &format!("copy {d} {src:?}"),
+                &mem,
+                &dst,
+                (rows, cols),
+                &|m| isa::copy(m, &dst, &src),
+                &|at, r, c| at(&src, r, c),
+            );
             let other = arena(&mut rng, d);
-            check(&format!("copy across {d} {src:?}"), &mem, &dst, (rows, cols),
-                &|m| isa::copy_across(m, &dst, &other, &src), &|_, r, c| isa::get(&other, &src, r, c).unwrap());
+            check(
+                &format!("copy across {d} {src:?}"),
+                &mem,
+                &dst,
+                (rows, cols),
+                &|m| isa::copy_across(m, &dst, &other, &src),
+                &|_, r, c| isa::get(&other, &src, r, c).unwrap(),
+            );
             let turned = near(&mut rng, &src, cols, rows);
-            check(&format!("transpose {d} {src:?}"), &mem, &turned, (cols, rows),
-                &|m| isa::transpose(m, &turned, &src), &|at, r, c| at(&src, c, r));
+            check(
+                &format!("transpose {d} {src:?}"),
+                &mem,
+                &turned,
+                (cols, rows),
+                &|m| isa::transpose(m, &turned, &src),
+                &|at, r, c| at(&src, c, r),
+            );
             let value = Scalar::f32(rng.normal() * 50.0);
             let cast = scalar::cast(value, d);
             check(&format!("fill {d}"), &mem, &dst, (rows, cols), &|m| isa::fill(m, &dst, value), &|_, _, _| cast);
-            check(&format!("fill all {d}"), &mem, &dst, (dst.rows, dst.cols), &|m| isa::fill_all(m, &dst, value), &|_, _, _| cast);
+            check(
+                &format!("fill all {d}"),
+                &mem,
+                &dst,
+                (dst.rows, dst.cols),
+                &|m| isa::fill_all(m, &dst, value),
+                &|_, _, _| cast,
+            );
             for pad in [Pad::Zero, Pad::Max, Pad::Min] {
                 let wide = near(&mut rng, &src, rows, cols);
-                check(&format!("pad {pad:?} {d}"), &mem, &wide, (wide.rows, wide.cols),
+                check(
+                    &format!("pad {pad:?} {d}"),
+                    &mem,
+                    &wide,
+                    (wide.rows, wide.cols),
                     &|m| isa::fill_pad(m, &wide, &src, pad),
-                    &|at, r, c| if r < rows && c < cols { at(&src, r, c) } else { Scalar::new(d, pad.bits(d)) });
+                    &|at, r, c| if r < rows && c < cols { at(&src, r, c) } else { Scalar::new(d, pad.bits(d)) },
+                );
             }
         }
     }
@@ -502,11 +598,17 @@ fn ramps() {
             let mem = arena(&mut rng, d);
             let dst = tile(&mut rng, d, 1, 300 / d.size() as u32);
             let start = Scalar::index(rng.next() as i64);
-            check(&format!("ramp {d}"), &mem, &dst, (1, dst.valid_cols), &|m| isa::iota(m, &dst, start, descending),
+            check(
+                &format!("ramp {d}"),
+                &mem,
+                &dst,
+                (1, dst.valid_cols),
+                &|m| isa::iota(m, &dst, start, descending),
                 &|_, _, c| {
                     let at = start.as_i64().unwrap().wrapping_add(if descending { -(c as i64) } else { c as i64 });
                     Scalar::new(d, at as u64)
-                });
+                },
+            );
         }
     }
 }
@@ -536,7 +638,16 @@ fn faults_change_nothing() {
         Tile { order: Order::Nz, fractal: 100, ..t },
         Tile { order: Order::Nz, fractal: 0, ..t },
         Tile { rows: u32::MAX, cols: u32::MAX, valid_rows: u32::MAX, valid_cols: u32::MAX, pitch: u32::MAX, ..t },
-        Tile { order: Order::Zz, rows: u32::MAX, cols: u32::MAX, valid_rows: u32::MAX, valid_cols: u32::MAX, pitch: u32::MAX, fractal: 512, ..t },
+        Tile {
+            order: Order::Zz,
+            rows: u32::MAX,
+            cols: u32::MAX,
+            valid_rows: u32::MAX,
+            valid_cols: u32::MAX,
+            pitch: u32::MAX,
+            fractal: 512,
+            ..t
+        },
         Tile { offset: usize::MAX - 3, ..t },
     ];
     for b in bad {
@@ -564,7 +675,8 @@ fn every_order_is_a_bijection() {
                 for r in 0..rows {
                     for c in 0..cols {
                         let at = t.element_offset(r, c);
-                        let (r, c, rows, cols, ir, ic) = (r as usize, c as usize, rows as usize, cols as usize, ir as usize, ic as usize);
+                        let (r, c, rows, cols, ir, ic) =
+                            (r as usize, c as usize, rows as usize, cols as usize, ir as usize, ic as usize);
                         let want = match order {
                             Order::RowMajor => r * cols + c,
                             Order::ColMajor => c * rows + r,

@@ -92,7 +92,8 @@ fn definedness_follows_dependence() {
                     (case.shadow)(&mut defined).unwrap();
                     for i in 0..case.region.0 {
                         for j in 0..case.region.1 {
-                            let changed = isa::get(&mem, &case.dst, i, j).unwrap() != isa::get(&plain, &case.dst, i, j).unwrap();
+                            let changed =
+                                isa::get(&mem, &case.dst, i, j).unwrap() != isa::get(&plain, &case.dst, i, j).unwrap();
                             let is_defined = shadow::is_defined(&defined, &case.dst, i, j).unwrap();
                             assert_eq!(is_defined, !changed, "{}: element ({i}, {j}) for source ({r}, {c})", case.name);
                         }

@@ -76,12 +76,7 @@ impl Buffer {
     ///
     /// `ptr` is valid for reads (and for writes if `writable`) of `len` bytes for as long as `keep_alive` lives, and
     /// nobody holds a Rust reference to them meanwhile.
-    pub unsafe fn borrowed(
-        ptr: *mut u8,
-        len: usize,
-        writable: bool,
-        keep_alive: Arc<dyn Any + Send + Sync>,
-    ) -> Buffer {
+    pub unsafe fn borrowed(ptr: *mut u8, len: usize, writable: bool, keep_alive: Arc<dyn Any + Send + Sync>) -> Buffer {
         Buffer { base: ptr, len, writable, _keep_alive: keep_alive }
     }
 

@@ -169,7 +169,8 @@ impl View {
             return Err(MemoryError::Shape(format!("element {index:?} of a view of shape {:?}", self.shape)));
         }
         self.extent()?;
-        let at = index.iter().zip(self.strides.iter()).fold(self.offset as i128, |n, (&i, &s)| n + i as i128 * s as i128);
+        let at =
+            index.iter().zip(self.strides.iter()).fold(self.offset as i128, |n, (&i, &s)| n + i as i128 * s as i128);
         Ok(at as usize * self.dtype.size())
     }
 

@@ -129,8 +129,7 @@ fn upstream_allows(between: DType, destination: DType) -> bool {
         (true, false) => float_bits(between).0 >= value_bits(destination),
         (false, true) => false,
         (false, false) => {
-            value_bits(between) >= value_bits(destination)
-                && (between.is_signed_int() || !destination.is_signed_int())
+            value_bits(between) >= value_bits(destination) && (between.is_signed_int() || !destination.is_signed_int())
         }
     }
 }

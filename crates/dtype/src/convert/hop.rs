@@ -67,7 +67,8 @@ fn encode(negative: bool, magnitude: u64, exponent: i32, format: &Format, roundi
     // The exponent of the result's lowest bit.
     let unit = leading.max(format.min_exponent) - (format.precision - 1);
     let dropped = unit - exponent;
-    let kept = if dropped <= 0 { magnitude << -dropped } else { drop_bits(negative, magnitude, dropped as u32, rounding) };
+    let kept =
+        if dropped <= 0 { magnitude << -dropped } else { drop_bits(negative, magnitude, dropped as u32, rounding) };
     // A normal result carries its implicit bit into the exponent field; so does a rounding carry.
     let bits = (((unit - format.min_exponent + format.precision - 1) as u64) << (format.precision - 1)) + kept;
     let bits = if bits < format.infinity {

@@ -82,15 +82,39 @@ fn int_binary(op: BinaryOp, dtype: DType, a: Scalar, b: Scalar) -> Result<Scalar
         BinaryOp::Div => x / y,
         BinaryOp::Rem if signed => sx.wrapping_rem(sy) as u64,
         BinaryOp::Rem => x % y,
-        BinaryOp::Min => if if signed { sx <= sy } else { x <= y } { x } else { y },
-        BinaryOp::Max => if if signed { sx >= sy } else { x >= y } { x } else { y },
+        BinaryOp::Min => {
+            if if signed { sx <= sy } else { x <= y } {
+                x
+            } else {
+                y
+            }
+        }
+        BinaryOp::Max => {
+            if if signed { sx >= sy } else { x >= y } {
+                x
+            } else {
+                y
+            }
+        }
         BinaryOp::And => x & y,
         BinaryOp::Or => x | y,
         BinaryOp::Xor => x ^ y,
         BinaryOp::Shl | BinaryOp::Shr if signed && sy < 0 => return Err(ScalarError::NegativeShift),
-        BinaryOp::Shl => if y < dtype.bits() as u64 { x << y } else { 0 },
+        BinaryOp::Shl => {
+            if y < dtype.bits() as u64 {
+                x << y
+            } else {
+                0
+            }
+        }
         BinaryOp::Shr if signed => (sx >> y.min(63)) as u64,
-        BinaryOp::Shr => if y < 64 { x >> y } else { 0 },
+        BinaryOp::Shr => {
+            if y < 64 {
+                x >> y
+            } else {
+                0
+            }
+        }
     };
     Ok(Scalar::new(dtype, r))
 }

@@ -57,9 +57,8 @@ pub(super) unsafe fn each<T: Copy + Default>(
                 *row = (i + r).min(p.m - 1) * p.lhs_stride;
             }
             // SAFETY: panel j ÷ NR of the packed right operand; rows below m.
-            let panel = unsafe {
-                Panel { lhs: p.lhs, rows, rhs: p.rhs.add(j * p.steps), from: 0, to: p.steps, stride: 1 }
-            };
+            let panel =
+                unsafe { Panel { lhs: p.lhs, rows, rhs: p.rhs.add(j * p.steps), from: 0, to: p.steps, stride: 1 } };
             let mut block: Block<T> = [[T::default(); NR]; MR_MAX];
             // SAFETY: `height` rows of `width` words at (i, j); the start row is padded.
             unsafe {

@@ -225,9 +225,7 @@ unsafe fn slow_flushed(p: &Packed, out: &Output) {
     for i in 0..p.m {
         for j in 0..p.n {
             // SAFETY: inside the packed operands.
-            let (a, b) = unsafe {
-                (p.lhs.add(i * p.lhs_stride), p.rhs.add(j / NR * NR * p.steps + j % NR))
-            };
+            let (a, b) = unsafe { (p.lhs.add(i * p.lhs_stride), p.rhs.add(j / NR * NR * p.steps + j % NR)) };
             // SAFETY: step `s` of both.
             let product = |sum: f32, s: usize| unsafe {
                 fma_flushed(f32::from_bits(*a.add(s)), f32::from_bits(*b.add(s * NR)), sum)

@@ -18,8 +18,7 @@ pub(super) unsafe fn run(p: &Problem, (lhs, rhs): (&mut [u32], &mut [u32]), out:
     // SAFETY: the caller's promise.
     unsafe {
         dispatch(Pack { problem: p, steps, lhs, rhs });
-        let packed =
-            Packed { m: p.m, n: p.n, steps, lhs: lhs.as_ptr(), lhs_stride: steps, rhs: rhs.as_ptr() };
+        let packed = Packed { m: p.m, n: p.n, steps, lhs: lhs.as_ptr(), lhs_stride: steps, rhs: rhs.as_ptr() };
         dispatch(Multiply { packed, out });
     }
 }
