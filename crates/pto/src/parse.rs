@@ -232,7 +232,7 @@ impl<'t> Parser<'t, '_> {
 
     fn function(&mut self) -> Result<Function> {
         let start = self.mark();
-        if self.c.eat("private") || self.c.eat("public") || self.c.eat("nested") {}
+        let _visibility = self.c.eat("private") || self.c.eat("public") || self.c.eat("nested");
         self.c.expect("@")?;
         let name = self.symbol_text()?;
         let mut body = Body {
