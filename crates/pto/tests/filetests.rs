@@ -12,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use diag::{Diagnostic, Sources};
+use diag::{Diagnostic, Kind, Sources};
 use ir::{Function, FunctionKind, Opcode, Program};
 
 struct Case {
@@ -221,7 +221,13 @@ fn pto() {
     for case in cases("pto", "pto") {
         let mut sources = Sources::default();
         match pto::parse(&case.text, "case.pto", &mut sources) {
-            Err(errors) => wrong.extend(compare(&case, &errors)),
+            Err(errors) => {
+                for e in &errors {
+                    let kind = if e.code.starts_with("unsupported") { Kind::Unsupported } else { Kind::Invalid };
+                    assert_eq!(e.kind, kind, "{}: {}", case.place, e.code);
+                }
+                wrong.extend(compare(&case, &errors));
+            }
             Ok(functions) => {
                 wrong.extend(compare(&case, &[]));
                 let program = host(functions, sources, &case.text);

@@ -272,15 +272,37 @@ impl Body<'_, '_, '_> {
         self.types_of(&outs)?;
         self.p.c.expect(")")?;
         let attrs = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
+        self.no_trailing()?;
         let valid = if self.p.c.eat("tw.valid") { self.bracketed()? } else { Vec::new() };
         Ok(Dps { ins, outs, inner, attrs, valid })
+    }
+
+    /// Operands by name after the destinations (§1.5, form 3), and of pushes: none is supported.
+    fn no_trailing(&mut self) -> Result<()> {
+        let start = self.p.mark();
+        let names = [
+            "pad_mode",
+            "pad_value",
+            "left_padding_num",
+            "right_padding_num",
+            "init_out_buffer",
+            "fp",
+            "pre_quant",
+            "aiv_subblockid",
+        ];
+        match names.iter().find(|name| self.p.c.eat(name)) {
+            Some(name) => {
+                let message = format!("the operand `{name}` is not supported");
+                Err(self.p.c.error_from(start, "unsupported-op", message))
+            }
+            None => Ok(()),
+        }
     }
 
     /// A tile operation whose operands are its groups in order.
     fn tile_op(&mut self, opcode: C, start: usize) -> Result<Op> {
         let mut dps = self.dps()?;
-        let list = self.tile_attrs(opcode, &dps, start)?;
-        let mut list = list;
+        let mut list = self.tile_attrs(opcode, &dps, start)?;
         let info = opcode.info();
         if opcode == C::TSetVal {
             let [index, value] = dps.ins[..] else {
@@ -480,6 +502,10 @@ impl Body<'_, '_, '_> {
         self.types_of(&[tile])?;
         self.p.c.expect(")")?;
         let list = self.fifo()?;
+        if self.p.c.eat("(") {
+            self.no_trailing()?;
+            return Err(self.p.c.unexpected("an operation"));
+        }
         Ok(self.make(opcode, &[&[tile]], &[], &[], list))
     }
 
