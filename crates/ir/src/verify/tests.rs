@@ -71,14 +71,14 @@ fn what_text_cannot_break() {
 #[test]
 fn every_code_is_a_rule_and_nothing_panics() {
     let mut errors = 0;
-    for seed in 0..1500 {
+    for seed in 0..800 {
         let program = Generator::program(seed);
         for e in verify(&program).err().unwrap_or_default() {
             assert!(super::RULES.iter().any(|(id, _)| *id == e.code), "{} is no rule", e.code);
             errors += 1;
         }
     }
-    assert!(errors > 1000, "random programs break rules: {errors}");
+    assert!(errors > 500, "random programs break rules: {errors}");
 }
 
 /// Valid programs with single operands exchanged: closer to valid than random ones.
