@@ -1,5 +1,7 @@
 //! Runs a program at every level on the same inputs and compares.
 
+use std::collections::BTreeMap;
+
 use chip::Arch;
 use control::Control;
 use diag::Diagnostic;
@@ -25,19 +27,31 @@ pub(crate) fn compare(program: &Program, name: &str, seeds: u64) -> Result<(), B
     }
     let expected = args(program);
     let reference = reference::Options { profile, definedness: true };
-    let outcome = reference::run(program, &expected, &reference, None).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
+    let mut points = Points::default();
+    let outcome =
+        reference::run(program, &expected, &reference, Some(&mut points)).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
     for (what, tile) in variants {
         ir::verify::verify(&tile).unwrap_or_else(|e| panic!("{name}, {what}: {e:#?}\n{}", ir::text::print(&tile)));
-        execute(program, &tile, profile, &expected, &outcome.defined, name, &what);
+        execute(program, &tile, profile, &expected, (&outcome.defined, &points.0), name, &what);
         match assemble::place(&tile, &assemble::Options::default()) {
             Ok(placed) => {
-                execute(program, &placed, profile, &expected, &outcome.defined, name, &format!("{what}, placed"));
+                let what = format!("{what}, placed");
+                execute(program, &placed, profile, &expected, (&outcome.defined, &points.0), name, &what);
             }
             // Without shared buffers a program may no longer fit.
             Err(e) => assert!(what != "lowered", "{name}: {e:#?}"),
         }
     }
     Ok(())
+}
+
+#[derive(Default)]
+struct Points(BTreeMap<reference::Point, u64>);
+
+impl reference::Observer for Points {
+    fn value(&mut self, point: reference::Point, digest: u64) {
+        self.0.insert(point, digest);
+    }
 }
 
 fn first(mut list: Vec<Diagnostic>) -> Box<Diagnostic> {
@@ -49,7 +63,7 @@ fn execute(
     lowered: &Program,
     profile: Profile,
     expected: &[Arg],
-    defined: &[Option<Vec<u8>>],
+    (defined, points): (&[Option<Vec<u8>>], &BTreeMap<reference::Point, u64>),
     name: &str,
     what: &str,
 ) {
@@ -57,8 +71,24 @@ fn execute(
     let found = args(source);
     let compiled =
         runtime::Compiled::new(lowered, profile).unwrap_or_else(|e| panic!("{name}, {what}: {e:#?}\n{}", show()));
-    let options = runtime::Options { threads: 2, ..runtime::Options::default() };
-    compiled.run(&found, &options).unwrap_or_else(|e| panic!("{name}, {what}: {e:#?}\n{}", show()));
+    let options = runtime::Options { threads: 2, observe: true, ..runtime::Options::default() };
+    let report = compiled.run(&found, &options).unwrap_or_else(|e| panic!("{name}, {what}: {e:#?}\n{}", show()));
+    let mut reported = 0;
+    for value in &report.values {
+        let trace::Point { task, block, op, nth } = value.point;
+        let Some(&digest) = points.get(&reference::Point { task, block, op, nth }) else {
+            panic!("{name}, {what}: {op:?} (time {nth}) makes no value in the reference\n{}", show());
+        };
+        assert_eq!(digest, value.digest, "{name}, {what}: the value of {op:?}, time {nth}\n{}", show());
+        reported += 1;
+    }
+    // Few values are not reported: those that nobody uses, that their stores convert, or that are loaded transposed.
+    assert!(
+        reported * 3 >= points.len() * 2,
+        "{name}, {what}: {reported} of {} values reported\n{}",
+        points.len(),
+        show()
+    );
     for (i, (a, b)) in expected.iter().zip(&found).enumerate() {
         let (Some(a), Some(b)) = (a.tensor(), b.tensor()) else { continue };
         let size = a.dtype.size();
