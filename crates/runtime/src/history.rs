@@ -1,63 +1,52 @@
 //! Who touched which bytes of global memory: the edges of a new task.
 //!
-//! Absolute addresses, so that it does not matter through which handle or view memory is named. Entries are grouped by
-//! allocation, and within one by coarse *buckets* of its range; what spans many buckets is kept in one list of its own.
-//! Whether two accesses share a byte is decided exactly ([`Region::overlaps`]). An entry goes when its task is done, or when
-//! a later write covers all of it: whoever conflicts with it conflicts with that write too.
+//! Absolute addresses, so that it does not matter through which handle or view memory is named. Entries lie in a grid per
+//! size: an access that spans up to 2^k bytes is in the one or two cells of 2^k bytes that it meets. Reads and writes are
+//! apart, since reads do not conflict. Whether two accesses share a byte is decided exactly ([`Region::overlaps`]). An entry
+//! goes when its task is done, or when a later write covers all of it: whoever conflicts with it conflicts with that write
+//! too.
 
 use std::collections::BTreeMap;
 
-use memory::Buffer;
 use trace::{Cause, Region};
 
-/// Buckets of an allocation.
-const BUCKETS: usize = 256;
-/// An access over more buckets than this is kept in the common list.
-const WIDE: usize = 8;
+/// Accesses closer together than a cache line share a cell.
+const FINEST: u32 = 6;
+/// Insertions between sweeps for entries of tasks that are done.
+const SWEEP: usize = 8192;
 
 #[derive(Debug)]
 struct Entry {
     region: Region,
     end: i64,
     task: u32,
-    write: bool,
-    /// Lists that refer to it; 0: free.
-    lists: u32,
+    /// Cells that refer to it; 0: free.
+    cells: u32,
 }
 
-#[derive(Debug)]
-struct Root {
-    end: i64,
-    /// Bytes of a bucket, as a shift.
-    shift: u32,
-    buckets: Vec<Vec<u32>>,
-    wide: Vec<u32>,
-    /// Keeps the addresses from being used again, where the history outlives the tasks.
-    keep: Vec<Buffer>,
+/// Accesses by the power of two that they span, then by cell.
+#[derive(Debug, Default)]
+struct Grid {
+    levels: BTreeMap<u32, BTreeMap<i64, Vec<u32>>>,
 }
 
 /// The accesses of tasks in flight (of all tasks, if it records).
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    roots: BTreeMap<i64, Root>,
+    /// Reads and writes.
+    grids: [Grid; 2],
     entries: Vec<Entry>,
     free: Vec<u32>,
+    inserted: usize,
     record: bool,
 }
 
-impl Root {
-    fn new(start: i64, end: i64) -> Root {
-        let len = (end - start).max(1) as u64;
-        // At least a cache line each.
-        let shift = len.div_ceil(BUCKETS as u64).next_power_of_two().trailing_zeros().max(6);
-        let n = ((len - 1) >> shift) as usize + 1;
-        Root { end, shift, buckets: (0..n).map(|_| Vec::new()).collect(), wide: Vec::new(), keep: Vec::new() }
-    }
+fn level(low: i64, high: i64) -> u32 {
+    ((high - low) as u64).next_power_of_two().trailing_zeros().max(FINEST)
+}
 
-    fn span(&self, start: i64, low: i64, high: i64) -> std::ops::Range<usize> {
-        let at = |x: i64| (((x - start).max(0) as u64 >> self.shift) as usize).min(self.buckets.len() - 1);
-        at(low)..at(high - 1) + 1
-    }
+fn cells(level: u32, low: i64, high: i64) -> std::ops::RangeInclusive<i64> {
+    low >> level..=(high - 1) >> level
 }
 
 impl History {
@@ -65,57 +54,9 @@ impl History {
         History { record, ..History::default() }
     }
 
-    /// The allocation that holds `buffer`, which may first have to be made out of several.
-    fn root(&mut self, buffer: &Buffer) -> i64 {
-        let start = buffer.as_ptr().addr() as i64;
-        let end = start + buffer.len().max(1) as i64;
-        if let Some((&at, root)) = self.roots.range(..=start).next_back()
-            && end <= root.end
-        {
-            return at;
-        }
-        let touching: Vec<i64> =
-            self.roots.range(..end).rev().take_while(|(_, r)| r.end > start).map(|(&at, _)| at).collect();
-        let low = touching.iter().copied().min().unwrap_or(start).min(start);
-        let high = touching.iter().map(|at| self.roots[at].end).max().unwrap_or(end).max(end);
-        let mut root = Root::new(low, high);
-        let mut moved = Vec::new();
-        for at in touching {
-            if let Some(old) = self.roots.remove(&at) {
-                root.keep.extend(old.keep);
-                moved.extend(old.buckets.into_iter().flatten());
-                moved.extend(old.wide);
-            }
-        }
-        if self.record {
-            root.keep.push(buffer.clone());
-        }
-        self.roots.insert(low, root);
-        moved.sort_unstable();
-        moved.dedup();
-        for entry in moved {
-            self.link(low, entry);
-        }
-        low
-    }
-
-    fn link(&mut self, root: i64, index: u32) {
-        let Some(r) = self.roots.get_mut(&root) else { return };
-        let entry = &mut self.entries[index as usize];
-        let span = r.span(root, entry.region.start, entry.end);
-        if span.len() > WIDE {
-            r.wide.push(index);
-            entry.lists = 1;
-        } else {
-            entry.lists = span.len() as u32;
-            r.buckets[span].iter_mut().for_each(|b| b.push(index));
-        }
-    }
-
-    /// Tells `found` every earlier task that an access conflicts with, once per conflict. `done` tasks are forgotten.
+    /// Tells `found` every earlier task that an access conflicts with, at least once. `done` tasks are forgotten.
     pub(crate) fn conflicts(
         &mut self,
-        buffer: &Buffer,
         region: &Region,
         write: bool,
         done: &dyn Fn(u32) -> bool,
@@ -124,58 +65,48 @@ impl History {
         if region.is_empty() {
             return;
         }
-        let at = self.root(buffer);
-        let Some(root) = self.roots.get_mut(&at) else { return };
         let (low, high) = (region.start, region.end());
-        let span = root.span(at, low, high);
         let (entries, free, record) = (&mut self.entries, &mut self.free, self.record);
-        let mut scan = |list: &mut Vec<u32>| {
-            list.retain(|&index| {
-                let e = &mut entries[index as usize];
-                let finished = !record && done(e.task);
-                let mut covered = false;
-                if !finished && (write || e.write) && low < e.end && e.region.start < high && region.overlaps(&e.region)
-                {
-                    let cause = match (e.write, write) {
-                        (true, false) => Cause::ReadAfterWrite,
-                        (false, _) => Cause::WriteAfterRead,
-                        (true, true) => Cause::WriteAfterWrite,
-                    };
-                    found(e.task, cause);
-                    covered = write && region.covers(&e.region);
+        for (grid, wrote) in self.grids.iter_mut().zip([false, true]) {
+            if !wrote && !write {
+                continue;
+            }
+            let cause = match (wrote, write) {
+                (true, false) => Cause::ReadAfterWrite,
+                (true, true) => Cause::WriteAfterWrite,
+                (false, _) => Cause::WriteAfterRead,
+            };
+            for (&level, map) in &mut grid.levels {
+                for (_, cell) in map.range_mut(cells(level, low, high)) {
+                    cell.retain(|&index| {
+                        let e = &mut entries[index as usize];
+                        let finished = !record && done(e.task);
+                        if !finished && low < e.end && e.region.start < high && region.overlaps(&e.region) {
+                            found(e.task, cause);
+                            if write && region.covers(&e.region) {
+                                // Its other cell finds it gone.
+                                e.end = i64::MIN;
+                            }
+                        }
+                        let gone = finished || e.end == i64::MIN;
+                        if gone {
+                            drop_cell(e, index, free);
+                        }
+                        !gone
+                    });
                 }
-                if covered {
-                    // Its other lists find it done with.
-                    e.region = Region::EMPTY;
-                    e.end = i64::MIN;
-                }
-                let gone = finished || e.end == i64::MIN;
-                if gone {
-                    e.lists -= 1;
-                    if e.lists == 0 {
-                        free.push(index);
-                    }
-                }
-                !gone
-            });
-        };
-        root.buckets[span].iter_mut().for_each(&mut scan);
-        scan(&mut root.wide);
+            }
+        }
     }
 
     /// Tells `found` every recorded task that an access conflicts with, and changes nothing.
-    pub(crate) fn look(&self, buffer: &Buffer, region: &Region, write: bool, found: &mut dyn FnMut(u32)) {
+    pub(crate) fn look(&self, region: &Region, write: bool, found: &mut dyn FnMut(u32)) {
         let (low, high) = (region.start, region.end());
-        let start = buffer.as_ptr().addr() as i64;
-        let end = start + buffer.len().max(1) as i64;
-        for (&at, root) in self.roots.range(..end).rev() {
-            if root.end <= start {
-                break;
-            }
-            for list in root.buckets[root.span(at, low, high)].iter().chain([&root.wide]) {
-                for &index in list {
-                    let e = &self.entries[index as usize];
-                    if (write || e.write) && low < e.end && e.region.start < high && region.overlaps(&e.region) {
+        for grid in &self.grids[usize::from(!write)..] {
+            for (&level, map) in &grid.levels {
+                for index in map.range(cells(level, low, high)).flat_map(|(_, cell)| cell) {
+                    let e = &self.entries[*index as usize];
+                    if low < e.end && e.region.start < high && region.overlaps(&e.region) {
                         found(e.task);
                     }
                 }
@@ -184,12 +115,18 @@ impl History {
     }
 
     /// Records an access of the newest task.
-    pub(crate) fn insert(&mut self, buffer: &Buffer, region: &Region, write: bool, task: u32) {
+    pub(crate) fn insert(&mut self, region: &Region, write: bool, task: u32, done: &dyn Fn(u32) -> bool) {
         if region.is_empty() {
             return;
         }
-        let root = self.root(buffer);
-        let entry = Entry { region: *region, end: region.end(), task, write, lists: 0 };
+        self.inserted += 1;
+        if self.inserted.is_multiple_of(SWEEP) && !self.record {
+            self.sweep(done);
+        }
+        let (low, high) = (region.start, region.end());
+        let level = level(low, high);
+        let cells = cells(level, low, high);
+        let entry = Entry { region: *region, end: high, task, cells: (cells.end() - cells.start() + 1) as u32 };
         let index = match self.free.pop() {
             Some(i) => {
                 self.entries[i as usize] = entry;
@@ -200,7 +137,36 @@ impl History {
                 self.entries.len() as u32 - 1
             }
         };
-        self.link(root, index);
+        let map = self.grids[usize::from(write)].levels.entry(level).or_default();
+        cells.for_each(|cell| map.entry(cell).or_default().push(index));
+    }
+
+    /// Entries that no later access has met would stay for ever.
+    fn sweep(&mut self, done: &dyn Fn(u32) -> bool) {
+        let (entries, free) = (&mut self.entries, &mut self.free);
+        for grid in &mut self.grids {
+            grid.levels.retain(|_, map| {
+                map.retain(|_, cell| {
+                    cell.retain(|&index| {
+                        let e = &mut entries[index as usize];
+                        let gone = e.end == i64::MIN || done(e.task);
+                        if gone {
+                            drop_cell(e, index, free);
+                        }
+                        !gone
+                    });
+                    !cell.is_empty()
+                });
+                !map.is_empty()
+            });
+        }
+    }
+}
+
+fn drop_cell(entry: &mut Entry, index: u32, free: &mut Vec<u32>) {
+    entry.cells -= 1;
+    if entry.cells == 0 {
+        free.push(index);
     }
 }
 
@@ -208,50 +174,63 @@ impl History {
 mod tests {
     use super::*;
 
-    fn edges(history: &mut History, buffer: &Buffer, region: Region, write: bool) -> Vec<(u32, Cause)> {
+    fn edges(history: &mut History, region: Region, write: bool) -> Vec<(u32, Cause)> {
         let mut out = Vec::new();
-        history.conflicts(buffer, &region, write, &|_| false, &mut |t, c| out.push((t, c)));
+        history.conflicts(&region, write, &|_| false, &mut |t, c| out.push((t, c)));
         out.sort();
         out.dedup();
         out
     }
 
-    fn base(buffer: &Buffer) -> i64 {
-        buffer.as_ptr().addr() as i64
-    }
-
     #[test]
     fn the_three_hazards_and_no_other() {
-        let b = Buffer::zeroed(1 << 20);
-        let at = base(&b);
+        let at = 1 << 20;
         let mut h = History::new(false);
-        h.insert(&b, &Region::bytes(at, 100), true, 0);
-        h.insert(&b, &Region::bytes(at + 100, 100), false, 1);
-        assert_eq!(edges(&mut h, &b, Region::bytes(at + 50, 100), false), [(0, Cause::ReadAfterWrite)]);
+        h.insert(&Region::bytes(at, 100), true, 0, &|_| false);
+        h.insert(&Region::bytes(at + 100, 100), false, 1, &|_| false);
+        assert_eq!(edges(&mut h, Region::bytes(at + 50, 100), false), [(0, Cause::ReadAfterWrite)]);
         let both = [(0, Cause::WriteAfterWrite), (1, Cause::WriteAfterRead)];
-        assert_eq!(edges(&mut h, &b, Region::bytes(at + 99, 2), true), both);
-        assert_eq!(edges(&mut h, &b, Region::bytes(at + 200, 1000), true), []);
+        assert_eq!(edges(&mut h, Region::bytes(at + 99, 2), true), both);
+        assert_eq!(edges(&mut h, Region::bytes(at + 200, 1000), true), []);
         // A write over all of both stands for them.
-        assert_eq!(edges(&mut h, &b, Region::bytes(at, 200), true), both);
-        h.insert(&b, &Region::bytes(at, 200), true, 2);
-        assert_eq!(edges(&mut h, &b, Region::bytes(at, 1), false), [(2, Cause::ReadAfterWrite)]);
+        assert_eq!(edges(&mut h, Region::bytes(at, 200), true), both);
+        h.insert(&Region::bytes(at, 200), true, 2, &|_| false);
+        assert_eq!(edges(&mut h, Region::bytes(at, 1), false), [(2, Cause::ReadAfterWrite)]);
     }
 
     #[test]
-    fn handles_that_overlap_are_one_allocation() {
-        let b = Buffer::zeroed(4096);
-        let (left, right) = (b.sub(0, 2048).unwrap(), b.sub(1024, 3072).unwrap());
+    fn sizes_from_bytes_to_gigabytes_meet() {
         let mut h = History::new(false);
-        h.insert(&left, &Region::bytes(base(&b) + 1500, 10), true, 0);
-        h.insert(&right, &Region::bytes(base(&b) + 3000, 10), true, 1);
-        assert_eq!(edges(&mut h, &right, Region::bytes(base(&b) + 1509, 4), false), [(0, Cause::ReadAfterWrite)]);
-        assert_eq!(edges(&mut h, &b, Region::bytes(base(&b), 4096), false).len(), 2);
+        let far = 1 << 40;
+        h.insert(&Region::bytes(far + (1 << 30) - 1, 1), true, 0, &|_| false);
+        h.insert(&Region::bytes(far - 100, 1 << 31), false, 1, &|_| false);
+        h.insert(&Region::strided(far, 4, [(1 << 20, 4096)]), true, 2, &|_| false);
+        let meets = |h: &mut History, at: i64, n: i64| -> Vec<u32> {
+            edges(h, Region::bytes(at, n), true).into_iter().map(|e| e.0).collect()
+        };
+        assert_eq!(meets(&mut h, far + (1 << 30) - 2, 2), [0, 1]);
+        assert_eq!(meets(&mut h, far + 4096 * 77 + 3, 1), [1, 2]);
+        assert_eq!(meets(&mut h, far + 4096 * 77 + 4, 1), [1]);
+        assert_eq!(meets(&mut h, far - 101, 1), []);
+    }
+
+    #[test]
+    fn a_sweep_forgets_what_is_done_and_nothing_else() {
+        let mut h = History::new(false);
+        let n = 3 * SWEEP as u32 + 5;
+        for task in 0..n {
+            h.insert(&Region::bytes(1000 * task as i64, 1100), task % 2 == 0, task, &|t| t % 4 != 0);
+        }
+        assert!(h.entries.len() < n as usize / 2, "{} entries", h.entries.len());
+        for task in (0..n).step_by(4) {
+            let found = edges(&mut h, Region::bytes(1000 * task as i64 + 500, 1), false);
+            assert_eq!(found, [(task, Cause::ReadAfterWrite)]);
+        }
     }
 
     #[test]
     fn agrees_with_a_plain_list_on_random_strided_accesses() {
-        let b = Buffer::zeroed(1 << 16);
-        let at = base(&b);
+        let at = 12345;
         for seed in 0..30 {
             let mut rng = control::Control::new(seed);
             let mut h = History::new(true);
@@ -264,7 +243,7 @@ mod tests {
                 let start = at + 32 * rng.choose(1000) as i64;
                 let region = Region::strided(start, width, [(rows, pitch)]);
                 let write = rng.choose(2) == 0;
-                let found = edges(&mut h, &b, region, write);
+                let found = edges(&mut h, region, write);
                 let mut before = vec![false; task as usize];
                 for &(t, _) in &found {
                     assert!(all[t as usize].0.overlaps(&region), "a false edge");
@@ -279,7 +258,7 @@ mod tests {
                         "task {k} before {task}, seed {seed}"
                     );
                 }
-                h.insert(&b, &region, write, task);
+                h.insert(&region, write, task, &|_| false);
                 all.push((region, write));
                 reach.push(before);
             }

@@ -21,9 +21,8 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
     let record = options.record || options.observe;
     let scheduler = Scheduler::new(compiled.arch.chip(), options, threads.max(1));
     std::thread::scope(|scope| {
-        let mut spawned = false;
+        let mut spawned = threads == 1;
         let mut spawn = || {
-            // Only a run with something to do at once needs them.
             if !std::mem::replace(&mut spawned, true) {
                 for index in 1..threads {
                     let scheduler = &scheduler;
@@ -43,13 +42,14 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
             args,
             report: Report::default(),
             joins: Vec::new(),
+            created: Vec::new(),
             frame: Frame::default(),
             span: None,
         };
         let ran = o.run();
+        o.share();
         let values = scheduler.finish(&mut o.worker);
         let mut report = std::mem::take(&mut o.report);
-        let joins = std::mem::take(&mut o.joins);
         scheduler.close();
         // A task that failed comes before wherever the orchestration was.
         report.values = values?;
@@ -58,7 +58,6 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
         report.edges.sort_unstable();
         report.edges.dedup_by_key(|e| (e.to, e.from));
         report.edges.sort_unstable_by_key(|e| (e.to, e.from));
-        drop(joins);
         Ok(report)
     })
 }
@@ -79,6 +78,8 @@ pub(crate) struct Orchestrator<'a, 'b> {
     pub(crate) report: Report,
     /// Tasks that each `task_dummy` waits for.
     joins: Vec<Vec<u32>>,
+    /// Recording runs keep what they make: an address used twice would look like a conflict.
+    created: Vec<Buffer>,
     pub(crate) frame: Frame,
     /// Where the orchestration is.
     pub(crate) span: Option<Span>,
@@ -218,6 +219,9 @@ impl Orchestrator<'_, '_> {
             Action::Create { dst, dtype, shape, init } => {
                 let shape = self.extents(shape)?;
                 let view = self.create(*dtype, &shape, *init)?;
+                if self.record {
+                    self.created.push(view.buffer.clone());
+                }
                 self.frame.tensors[*dst as usize] = Some(view);
             }
             Action::Slice { dst, src, offsets, sizes, drop } => {
@@ -329,18 +333,25 @@ impl Orchestrator<'_, '_> {
         let mut tasks = Vec::new();
         let scheduler = self.scheduler;
         // A look, not a write: it must not make the history forget whom a later task must wait for. They are done then.
-        self.history.look(&view.buffer, &region, write, &mut |task| {
+        self.history.look(&region, write, &mut |task| {
             if !scheduler.is_done(task) {
                 tasks.push(task);
             }
         });
         if !tasks.is_empty() {
-            (self.spawn)();
+            self.share();
             if !self.scheduler.wait_for(&mut self.worker, &tasks) {
                 return Err(End::Stopped);
             }
         }
         Ok(())
+    }
+
+    /// Lets other threads help, if there is something for two to do: before the calling thread waits.
+    pub(crate) fn share(&mut self) {
+        if self.scheduler.backlog() > 1 {
+            (self.spawn)();
+        }
     }
 
     /// Notes a task and its edges for the report.

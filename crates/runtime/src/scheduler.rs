@@ -9,7 +9,7 @@
 use std::cmp::Reverse;
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use chip::{Chip, Core};
@@ -24,15 +24,19 @@ use crate::{Options, interrupted};
 /// Tasks that may be between submission and completion.
 pub(crate) const WINDOW: u32 = 4096;
 /// Groups that a worker keeps for later blocks.
-const SPARE_GROUPS: usize = 4;
+const SPARE_GROUPS: usize = BATCH;
+/// Units that a thread takes at once at most.
+const BATCH: usize = 16;
+/// Looks at the queue before a worker without work sleeps: some microseconds.
+const SPINS: u32 = 2000;
 
 /// What the blocks of a task run.
 #[derive(Debug)]
 pub(crate) struct Launch {
     pub(crate) task: u32,
     pub(crate) name: Arc<str>,
-    /// None for a task that does nothing.
-    pub(crate) codes: Vec<Arc<Code>>,
+    /// One or two, cube before vector.
+    pub(crate) codes: Arc<[Arc<Code>]>,
     pub(crate) args: Vec<Arg>,
     pub(crate) blocks: u32,
     /// Blocks run one after the other, in order: they add floats atomically (semantics rule 15).
@@ -69,14 +73,13 @@ struct InFlight {
 
 #[derive(Debug)]
 struct State {
-    /// Slot `id mod WINDOW`.
-    tasks: Vec<Option<InFlight>>,
-    /// The oldest task that is not done, and the next to be submitted.
+    /// Those from `oldest` on; `None` for those that are done.
+    tasks: VecDeque<Option<InFlight>>,
+    /// The oldest task that is not done, or the next one if all are.
     oldest: u32,
-    next: u32,
     ready: VecDeque<Unit>,
     control: Option<Control>,
-    /// What each thread runs.
+    /// The first unit of what each thread runs.
     running: Vec<Option<(u32, u32)>>,
     failed: Option<((u32, u32), Diagnostic)>,
     interrupted: bool,
@@ -95,6 +98,9 @@ pub(crate) struct Scheduler<'a> {
     returned: Condvar,
     /// Slot `id mod WINDOW` holds one more than the last task of it that is done.
     done: Vec<AtomicU32>,
+    /// Copies of what is under the lock: the oldest task not done, units ready.
+    oldest: AtomicU32,
+    ready: AtomicUsize,
     chip: &'static Chip,
     options: &'a Options,
 }
@@ -104,19 +110,28 @@ pub(crate) struct Scheduler<'a> {
 pub(crate) struct Worker {
     pub(crate) index: usize,
     groups: Vec<Box<Group>>,
+    batch: Vec<Finished>,
 }
+
+/// A unit, and what became of it.
+type Finished = (Unit, Option<(Box<Group>, Result<Outcome, Diagnostic>)>);
 
 fn slot(task: u32) -> usize {
     (task % WINDOW) as usize
+}
+
+impl State {
+    fn task(&mut self, task: u32) -> Option<&mut InFlight> {
+        self.tasks.get_mut(task.checked_sub(self.oldest)? as usize)?.as_mut()
+    }
 }
 
 impl<'a> Scheduler<'a> {
     pub(crate) fn new(chip: &'static Chip, options: &'a Options, threads: usize) -> Scheduler<'a> {
         Scheduler {
             state: Mutex::new(State {
-                tasks: (0..WINDOW).map(|_| None).collect(),
+                tasks: VecDeque::new(),
                 oldest: 0,
-                next: 0,
                 ready: VecDeque::new(),
                 control: (options.seed != 0).then(|| Control::new(options.seed)),
                 running: vec![None; threads],
@@ -130,6 +145,8 @@ impl<'a> Scheduler<'a> {
             changed: Condvar::new(),
             returned: Condvar::new(),
             done: (0..WINDOW).map(|_| AtomicU32::new(0)).collect(),
+            oldest: AtomicU32::new(0),
+            ready: AtomicUsize::new(0),
             chip,
             options,
         }
@@ -152,27 +169,31 @@ impl<'a> Scheduler<'a> {
     pub(crate) fn submit(&self, launch: Launch, predecessors: &[u32]) {
         let task = launch.task;
         let launch = Arc::new(launch);
+        let mut fresh =
+            InFlight { launch, waits: 0, successors: Vec::new(), ended: 0, parked: Vec::new(), queue: VecDeque::new() };
         let mut state = self.lock();
-        state.next = task + 1;
-        let mut waits = 0;
         for &p in predecessors {
-            if let Some(before) = state.tasks[slot(p)].as_mut().filter(|t| t.launch.task == p) {
+            if let Some(before) = state.task(p) {
                 before.successors.push(task);
-                waits += 1;
+                fresh.waits += 1;
             }
         }
-        state.tasks[slot(task)] = Some(InFlight {
-            launch,
-            waits,
-            successors: Vec::new(),
-            ended: 0,
-            parked: Vec::new(),
-            queue: VecDeque::new(),
-        });
+        let waits = fresh.waits;
+        state.tasks.push_back(Some(fresh));
         if waits == 0 {
             let fresh = self.make_ready(&mut state, task);
+            self.ready.store(state.ready.len(), Ordering::Relaxed);
             self.wake(&state, fresh);
         }
+    }
+
+    /// Units that could run now.
+    pub(crate) fn backlog(&self) -> usize {
+        self.ready.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn has_room(&self, task: u32) -> bool {
+        task - self.oldest.load(Ordering::Acquire) < WINDOW
     }
 
     /// Somebody for each of `fresh` new units.
@@ -195,12 +216,18 @@ impl<'a> Scheduler<'a> {
     /// Queues the units of a task that waits for nothing; how many. One without work is done at once.
     fn make_ready(&self, state: &mut State, task: u32) -> usize {
         let mut fresh = 0;
-        let mut idle = vec![task];
-        while let Some(task) = idle.pop() {
-            let Some(t) = state.tasks[slot(task)].as_mut() else { continue };
+        let mut idle = Vec::new();
+        let mut next = Some(task);
+        while let Some(task) = next.take().or_else(|| idle.pop()) {
+            let Some(t) = state.task(task) else { continue };
             let launch = t.launch.clone();
-            if launch.codes.is_empty() || launch.blocks == 0 {
+            if launch.blocks == 0 {
                 idle.extend(self.retire(state, task));
+                continue;
+            }
+            if launch.blocks == 1 {
+                state.ready.push_back(Unit { launch, block: 0, group: None });
+                fresh += 1;
                 continue;
             }
             let units = (0..launch.blocks).map(|block| Unit { launch: launch.clone(), block, group: None });
@@ -219,17 +246,20 @@ impl<'a> Scheduler<'a> {
 
     /// A task is done; the successors that now wait for nothing.
     fn retire(&self, state: &mut State, task: u32) -> Vec<u32> {
-        let Some(t) = state.tasks[slot(task)].take() else { return Vec::new() };
+        let at = task.wrapping_sub(state.oldest) as usize;
+        let Some(t) = state.tasks.get_mut(at).and_then(Option::take) else { return Vec::new() };
         self.done[slot(task)].store(task + 1, Ordering::Release);
         let mut free = t.successors;
         free.retain(|&s| {
-            let Some(next) = state.tasks[slot(s)].as_mut() else { return false };
+            let Some(next) = state.task(s) else { return false };
             next.waits -= 1;
             next.waits == 0
         });
-        while state.oldest < state.next && state.tasks[slot(state.oldest)].is_none() {
+        while let Some(None) = state.tasks.front() {
+            state.tasks.pop_front();
             state.oldest += 1;
         }
+        self.oldest.store(state.oldest, Ordering::Release);
         free
     }
 
@@ -252,12 +282,54 @@ impl<'a> Scheduler<'a> {
         }
     }
 
-    /// Runs one ready unit, if there is one.
+    /// Runs some ready units, if there are any: one, or a few at a time where there are many.
     fn step<'s>(&'s self, worker: &mut Worker, mut state: MutexGuard<'s, State>) -> (MutexGuard<'s, State>, bool) {
-        let Some(mut unit) = self.pick(&mut state) else { return (state, false) };
-        state.running[worker.index] = Some(unit.key());
+        let n = (state.ready.len() / (4 * state.running.len())).clamp(1, BATCH);
+        let mut batch = std::mem::take(&mut worker.batch);
+        while batch.len() < n {
+            match self.pick(&mut state) {
+                Some(unit) => batch.push((unit, None)),
+                None => break,
+            }
+        }
+        if batch.is_empty() {
+            worker.batch = batch;
+            return (state, false);
+        }
+        state.running[worker.index] = batch.iter().map(|(unit, _)| unit.key()).min();
+        self.ready.store(state.ready.len(), Ordering::Relaxed);
         drop(state);
-        let launch = unit.launch.clone();
+        for (unit, result) in &mut batch {
+            *result = Some(self.run(worker, unit));
+        }
+        let mut state = self.lock();
+        state.running[worker.index] = None;
+        for (unit, result) in batch.drain(..) {
+            let Some((mut group, outcome)) = result else { continue };
+            match outcome {
+                Ok(Outcome::Done) => {
+                    state.values.append(&mut group.values);
+                    if worker.groups.len() < SPARE_GROUPS {
+                        worker.groups.push(group);
+                    }
+                    self.ended(&mut state, &unit.launch);
+                }
+                Ok(Outcome::Parked) => self.park(&mut state, &unit.launch, group),
+                Ok(Outcome::Interrupted) => {
+                    state.interrupted = true;
+                    self.wake_all();
+                }
+                Err(d) => self.fail(&mut state, &unit.launch, unit.key(), d),
+            }
+        }
+        worker.batch = batch;
+        self.ready.store(state.ready.len(), Ordering::Relaxed);
+        (state, true)
+    }
+
+    /// A turn of one block.
+    fn run(&self, worker: &mut Worker, unit: &mut Unit) -> (Box<Group>, Result<Outcome, Diagnostic>) {
+        let launch = &unit.launch;
         let mut group = match unit.group.take() {
             Some(group) => group,
             None => {
@@ -267,35 +339,12 @@ impl<'a> Scheduler<'a> {
             }
         };
         let interrupt = self.options.interrupt.as_deref();
-        let outcome = match catch_unwind(AssertUnwindSafe(|| group.run(interrupt))) {
-            Ok(outcome) => outcome,
-            Err(panic) => {
-                let what = panic.downcast_ref::<&str>().map(|s| s.to_string());
-                let what = what.or_else(|| panic.downcast_ref::<String>().cloned());
-                Err(group.panicked(what.as_deref().unwrap_or("a panic")))
-            }
-        };
-        let key = unit.key();
-        let mut state = self.lock();
-        state.running[worker.index] = None;
-        match outcome {
-            Ok(Outcome::Done) => {
-                if !group.values.is_empty() {
-                    state.values.append(&mut group.values);
-                }
-                self.ended(&mut state, &launch);
-                if worker.groups.len() < SPARE_GROUPS {
-                    worker.groups.push(group);
-                }
-            }
-            Ok(Outcome::Parked) => self.park(&mut state, &launch, group),
-            Ok(Outcome::Interrupted) => {
-                state.interrupted = true;
-                self.wake_all();
-            }
-            Err(d) => self.fail(&mut state, &launch, key, d),
-        }
-        (state, true)
+        let outcome = catch_unwind(AssertUnwindSafe(|| group.run(interrupt))).unwrap_or_else(|panic| {
+            let what = panic.downcast_ref::<&str>().map(|s| s.to_string());
+            let what = what.or_else(|| panic.downcast_ref::<String>().cloned());
+            Err(group.panicked(what.as_deref().unwrap_or("a panic")))
+        });
+        (group, outcome)
     }
 
     fn fail(&self, state: &mut State, launch: &Launch, key: (u32, u32), mut d: Diagnostic) {
@@ -309,7 +358,7 @@ impl<'a> Scheduler<'a> {
     /// A block has ended.
     fn ended(&self, state: &mut State, launch: &Launch) {
         let task = launch.task;
-        let Some(t) = state.tasks[slot(task)].as_mut() else { return };
+        let Some(t) = state.task(task) else { return };
         t.ended += 1;
         if t.ended == launch.blocks {
             let mut fresh = 0;
@@ -331,7 +380,7 @@ impl<'a> Scheduler<'a> {
 
     /// A block stands at `syncall`.
     fn park(&self, state: &mut State, launch: &Launch, group: Box<Group>) {
-        let Some(t) = state.tasks[slot(launch.task)].as_mut() else { return };
+        let Some(t) = state.task(launch.task) else { return };
         t.parked.push(group);
         if let Some(unit) = t.queue.pop_front() {
             state.ready.push_back(unit);
@@ -343,7 +392,7 @@ impl<'a> Scheduler<'a> {
 
     /// If every block is here, those that stand at a `syncall` whose frames are all there go on.
     fn meet(&self, state: &mut State, launch: &Launch) {
-        let Some(t) = state.tasks[slot(launch.task)].as_mut() else { return };
+        let Some(t) = state.task(launch.task) else { return };
         if t.parked.is_empty() || (t.parked.len() as u32 + t.ended) < launch.blocks {
             return;
         }
@@ -378,7 +427,7 @@ impl<'a> Scheduler<'a> {
         let mut groups = std::mem::take(&mut t.parked);
         groups.sort_by_key(|g| Reverse(g.block()));
         let n = groups.len();
-        let Some(task) = state.tasks[slot(launch.task)].as_mut() else { return };
+        let Some(task) = state.task(launch.task) else { return };
         let launch = task.launch.clone();
         let mut units = Vec::with_capacity(n);
         while let Some(mut group) = groups.pop() {
@@ -405,7 +454,17 @@ impl<'a> Scheduler<'a> {
             if state.closing {
                 return;
             }
-            if !ran {
+            if ran {
+                continue;
+            }
+            drop(state);
+            let mut spins = 0;
+            while spins < SPINS && self.ready.load(Ordering::Relaxed) == 0 {
+                std::hint::spin_loop();
+                spins += 1;
+            }
+            state = self.lock();
+            if state.ready.is_empty() && !state.closing {
                 state.sleeping += 1;
                 state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
                 state.sleeping -= 1;
@@ -465,7 +524,7 @@ impl<'a> Scheduler<'a> {
 
     /// Until every task is done or the first failure is known; the values observed.
     pub(crate) fn finish(&self, worker: &mut Worker) -> Result<Vec<ValueRecord>, Diagnostic> {
-        self.help(worker, |state| state.oldest == state.next);
+        self.help(worker, |state| state.tasks.is_empty());
         let mut state = self.lock();
         loop {
             if self.stop_requested() {

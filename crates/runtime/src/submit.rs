@@ -2,24 +2,38 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use dtype::Scalar;
-use machine::{Frame, Touch, whole_region};
-use memory::{Arg, View};
+use machine::{Code, Frame, Touch, whole_region};
+use memory::Arg;
 use trace::{Cause, Region, Task};
 
 use crate::host::{Source, Submit, Use};
 use crate::orchestrator::{End, Orchestrator};
 use crate::scheduler::Launch;
 
-/// Footprints already computed. They are relative to the pointers, so a kernel submitted again with the same scalars (in
-/// a loop over slices, say) costs a look-up.
+/// Tasks submitted after which other threads start to help. A run of fewer waits for its end soon.
+const FEW_TASKS: u32 = 8;
+
+/// What is known of a kernel with these scalars. Footprints are relative to the pointers, so a kernel submitted again (in a
+/// loop over slices, say) costs a look-up.
+struct Known {
+    codes: Arc<[Arc<Code>]>,
+    /// Per kernel.
+    touches: Vec<Option<Vec<Touch>>>,
+}
+
 #[derive(Default)]
 pub(crate) struct Footprints {
     /// Key: kernels, blocks, scalar bits.
-    known: HashMap<Vec<u64>, Rc<[Option<Vec<Touch>>]>>,
+    known: HashMap<Vec<u64>, Rc<Known>>,
     key: Vec<u64>,
     frame: Frame,
+    /// Scratch of one submission.
+    accesses: Vec<Access>,
+    before: Vec<(u32, Cause)>,
+    predecessors: Vec<u32>,
 }
 
 /// Entries after which the memory is not worth it.
@@ -27,7 +41,6 @@ const MAX_FOOTPRINTS: usize = 1 << 14;
 
 /// An access of a task, in absolute addresses.
 struct Access {
-    arg: usize,
     region: Region,
     write: bool,
 }
@@ -54,47 +67,53 @@ impl Orchestrator<'_, '_> {
                 return Err(self.error("argument-mismatch", why));
             }
         }
-        if !self.scheduler.wait_for_room(&mut self.worker, task) {
-            return Err(End::Stopped);
-        }
-        let accesses = if blocks == 0 { Vec::new() } else { self.accesses(s, &args, blocks) };
-
-        let mut before: Vec<(u32, Cause)> = self.deps(&s.deps).into_iter().map(|t| (t, Cause::Explicit)).collect();
-        let scheduler = self.scheduler;
-        for a in &accesses {
-            let Arg::Tensor(view) = &args[a.arg] else { continue };
-            let done = |t: u32| scheduler.is_done(t);
-            self.history.conflicts(&view.buffer, &a.region, a.write, &done, &mut |t, cause| before.push((t, cause)));
-        }
-        for a in &accesses {
-            if let Arg::Tensor(view) = &args[a.arg] {
-                self.history.insert(&view.buffer, &a.region, a.write, task);
+        if !self.scheduler.has_room(task) {
+            self.share();
+            if !self.scheduler.wait_for_room(&mut self.worker, task) {
+                return Err(End::Stopped);
             }
+        }
+        let known = self.known(s, &args, blocks);
+        self.footprints.accesses.clear();
+        if blocks > 0 {
+            accesses(s, &args, &known.touches, &mut self.footprints.accesses);
+        }
+        let scheduler = self.scheduler;
+        let done = |t: u32| scheduler.is_done(t);
+        let mut before = std::mem::take(&mut self.footprints.before);
+        before.clear();
+        before.extend(self.deps(&s.deps).into_iter().map(|t| (t, Cause::Explicit)));
+        for a in &self.footprints.accesses {
+            self.history.conflicts(&a.region, a.write, &done, &mut |t, cause| before.push((t, cause)));
+        }
+        for a in &self.footprints.accesses {
+            self.history.insert(&a.region, a.write, task, &done);
         }
         before.sort_unstable();
         before.dedup_by_key(|b| b.0);
-        let predecessors: Vec<u32> = before.iter().map(|b| b.0).filter(|&t| !scheduler.is_done(t)).collect();
+        let mut predecessors = std::mem::take(&mut self.footprints.predecessors);
+        predecessors.clear();
+        predecessors.extend(before.iter().map(|b| b.0).filter(|&t| !done(t)));
 
         let kernels = &self.compiled.kernels;
-        let codes: Vec<_> = s.kernels.iter().map(|&k| kernels[k].code(self.options.observe)).collect();
-        let serial = blocks > 1 && codes.iter().any(|c| c.float_atomics);
         let record = || Task {
             name: s.name.to_string(),
             kernels: s.kernels.iter().map(|&k| kernels[k].name().to_owned()).collect(),
             blocks,
         };
         self.note(task, record, &before);
-        let launch = Launch { task, name: s.name.clone(), codes, args, blocks, serial };
-        if task > 0 || blocks > 1 {
+        let serial = blocks > 1 && known.codes.iter().any(|c| c.float_atomics);
+        let launch = Launch { task, name: s.name.clone(), codes: known.codes.clone(), args, blocks, serial };
+        self.scheduler.submit(launch, &predecessors);
+        self.footprints.before = before;
+        self.footprints.predecessors = predecessors;
+        if task >= FEW_TASKS {
             (self.spawn)();
         }
-        self.scheduler.submit(launch, &predecessors);
         Ok(task)
     }
 
-    /// What the task touches, workspace left out.
-    fn accesses(&mut self, s: &Submit, args: &[Arg], blocks: u32) -> Vec<Access> {
-        let interrupt = self.options.interrupt.as_deref();
+    fn known(&mut self, s: &Submit, args: &[Arg], blocks: u32) -> Rc<Known> {
         let f = &mut self.footprints;
         f.key.clear();
         f.key.extend(s.kernels.iter().map(|&k| k as u64));
@@ -104,60 +123,52 @@ impl Orchestrator<'_, '_> {
             Arg::Scalar(scalar) => Some(scalar.bits),
             Arg::Tensor(_) => None,
         }));
-        let touches = match f.known.get(&f.key[..]) {
-            Some(touches) => touches.clone(),
-            None => {
-                let kernels = &self.compiled.kernels;
-                let found: Rc<[_]> = s
-                    .kernels
-                    .iter()
-                    .map(|&k| kernels[k].footprint.touches(&mut f.frame, args, blocks, interrupt))
-                    .collect();
-                if f.known.len() < MAX_FOOTPRINTS {
-                    f.known.insert(f.key.clone(), found.clone());
-                }
-                found
-            }
-        };
-        let mut out: Vec<Access> = Vec::new();
-        let mut add = |access: Access| {
-            let known = |a: &Access| a.write == access.write && a.region == access.region;
-            if !access.region.is_empty() && !out.iter().any(known) {
-                out.push(access);
-            }
-        };
-        // Pointers are the tensors, in order.
-        let tensors: Vec<(usize, &View)> =
-            args.iter().enumerate().filter_map(|(i, a)| a.tensor().map(|view| (i, view))).collect();
-        for touches in touches.iter() {
-            match touches {
-                Some(touches) => {
-                    for touch in touches {
-                        let Some(&(arg, view)) = tensors.get(touch.param as usize) else { continue };
-                        if s.uses[arg] == Use::Workspace {
-                            continue;
-                        }
-                        let size = view.dtype.size() as i64;
-                        let base = view.buffer.as_ptr().addr() as i64 + view.offset as i64 * size;
-                        let region = touch.region.map_or_else(|| whole_region(view), |r| r.shifted(base));
-                        add(Access { arg, region, write: touch.write });
+        if let Some(known) = f.known.get(&f.key[..]) {
+            return known.clone();
+        }
+        let (kernels, interrupt) = (&self.compiled.kernels, self.options.interrupt.as_deref());
+        let codes = s.kernels.iter().map(|&k| kernels[k].code(self.options.observe)).collect();
+        let touches = s.kernels.iter().map(|&k| kernels[k].footprint.touches(&mut f.frame, args, blocks, interrupt));
+        let known = Rc::new(Known { codes, touches: touches.collect() });
+        if f.known.len() < MAX_FOOTPRINTS {
+            f.known.insert(f.key.clone(), known.clone());
+        }
+        known
+    }
+}
+
+/// What a task touches in absolute addresses, workspace left out.
+fn accesses(s: &Submit, args: &[Arg], touches: &[Option<Vec<Touch>>], out: &mut Vec<Access>) {
+    let mut add = |region: Region, write: bool| {
+        if !region.is_empty() && !out.iter().any(|a| a.write == write && a.region == region) {
+            out.push(Access { region, write });
+        }
+    };
+    // Pointers are the tensors, in order.
+    let tensors = || args.iter().zip(&s.uses).filter_map(|(a, &u)| a.tensor().map(|view| (view, u)));
+    for touches in touches {
+        match touches {
+            Some(touches) => {
+                for touch in touches {
+                    let Some((view, used)) = tensors().nth(touch.param as usize) else { continue };
+                    if used == Use::Workspace {
+                        continue;
                     }
+                    let size = view.dtype.size() as i64;
+                    let base = view.buffer.as_ptr().addr() as i64 + view.offset as i64 * size;
+                    add(touch.region.map_or_else(|| whole_region(view), |r| r.shifted(base)), touch.write);
                 }
-                None => {
-                    for &(arg, view) in &tensors {
-                        let (read, write) = match s.uses[arg] {
-                            Use::In => (true, false),
-                            Use::Out => (false, true),
-                            Use::InOut => (true, true),
-                            Use::Scalar | Use::Workspace => continue,
-                        };
-                        for write in [(read, false), (write, true)].into_iter().filter(|w| w.0).map(|w| w.1) {
-                            add(Access { arg, region: whole_region(view), write });
-                        }
+            }
+            None => {
+                for (view, used) in tensors() {
+                    if matches!(used, Use::In | Use::InOut) {
+                        add(whole_region(view), false);
+                    }
+                    if matches!(used, Use::Out | Use::InOut) {
+                        add(whole_region(view), true);
                     }
                 }
             }
         }
-        out
     }
 }
