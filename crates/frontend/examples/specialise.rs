@@ -15,8 +15,8 @@ fn main() {
             }
         };
         let module = support::Module::parse(&path, &text);
-        for arch in chip::Arch::ALL {
-            match frontend::specialise(&module, module.entry, &module.args, arch) {
+        for (entry, arch) in module.entries().into_iter().flat_map(|e| chip::Arch::ALL.map(|a| (e, a))) {
+            match frontend::specialise(&module, entry, &module.args(entry), arch) {
                 Ok(done) => {
                     for warning in &done.warnings {
                         println!("{}", diag::render(warning, &done.program.sources));

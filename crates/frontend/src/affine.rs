@@ -25,6 +25,14 @@ impl Affine {
         self.terms.is_empty().then_some(self.constant)
     }
 
+    /// The value that this is, and nothing more.
+    pub(crate) fn single(&self) -> Option<Value> {
+        match self.terms.iter().next() {
+            Some((&v, 1)) if self.terms.len() == 1 && self.constant == 0 => Some(v),
+            _ => None,
+        }
+    }
+
     /// `self + factor · other`, or `None` on overflow.
     pub(crate) fn plus(&self, other: &Affine, factor: i64) -> Option<Affine> {
         let mut sum = self.clone();

@@ -140,6 +140,9 @@ impl Cx<'_> {
             {
                 self.program.language.insert(result, p);
             }
+            if self.is_weak(&slot.a) && self.is_weak(&slot.b) {
+                self.program.weak.insert(result);
+            }
             results.push(result);
         }
         self.frame_mut().names = table;

@@ -50,13 +50,15 @@ impl Cx<'_> {
                 let message = format!("`{}` stands in a `{place}` statement only", self.text(&*c.func));
                 Err(self.error("wrong-place", at, message).into())
             }
-            Meaning::Op(handler) => {
-                let args = self.bind_args(face, &c.arguments, at)?;
-                handler(self, &args)
-            }
             meaning => {
                 let args = self.bind_args(face, &c.arguments, at)?;
-                self.table_op(meaning, &args)
+                let outer = self.face.replace(face.name);
+                let result = match meaning {
+                    Meaning::Op(handler) => handler(self, &args),
+                    table => self.table_op(table, &args),
+                };
+                self.face = outer;
+                result
             }
         }
     }

@@ -1,6 +1,6 @@
 //! The state of a specialisation, and how operations are emitted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use chip::Arch;
@@ -45,6 +45,8 @@ pub(crate) struct Program {
     pub(crate) valid: BTreeMap<Value, Vec<Held>>,
     /// Run-time extents of tensors, where known as scalars.
     pub(crate) dims: BTreeMap<Value, Vec<Held>>,
+    /// Scalars that come from literals alone, through loops and branches: they still adopt the type beside them.
+    pub(crate) weak: BTreeSet<Value>,
     /// The entry parameter that a tensor is a view of.
     pub(crate) root: BTreeMap<Value, usize>,
 }
@@ -101,6 +103,8 @@ pub(crate) struct Cx<'e> {
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) lookups: Vec<Lookup>,
     pub(crate) scopes: u32,
+    /// The operation of the language being called, for messages.
+    pub(crate) face: Option<&'static str>,
 }
 
 impl<'e> Cx<'e> {
@@ -115,6 +119,7 @@ impl<'e> Cx<'e> {
             language: BTreeMap::new(),
             valid: BTreeMap::new(),
             dims: BTreeMap::new(),
+            weak: BTreeSet::new(),
             root: BTreeMap::new(),
         };
         Cx {
@@ -130,6 +135,7 @@ impl<'e> Cx<'e> {
             warnings: Vec::new(),
             lookups: Vec::new(),
             scopes: 0,
+            face: None,
         }
     }
 
@@ -213,7 +219,15 @@ impl<'e> Cx<'e> {
             _ => "shape-mismatch",
         };
         let help = matches!(error, TypeError::DType { .. }).then_some("convert one of them with `pl.cast`");
-        let mut diagnostic = self.error(code, at, error.to_string());
+        let mut message = error.to_string();
+        if let (Some(face), Some(opcode)) = (self.face, message.split(' ').find_map(Opcode::from_name)) {
+            message = message.replacen(opcode.name(), &format!("`pl.{face}`"), 1);
+        }
+        if let TypeError::DType { a, b, .. } = &error {
+            message =
+                message.replace(&format!("{a} and {b}"), &format!("{} and {}", a.language_name(), b.language_name()));
+        }
+        let mut diagnostic = self.error(code, at, message);
         diagnostic.help = help.map(str::to_owned);
         diagnostic.into()
     }

@@ -479,6 +479,9 @@ impl Cx<'_> {
         for &region in &regions {
             for (i, carry) in carries.iter().enumerate() {
                 let arg = self.program.func.blocks[region].args[skip + i];
+                if carry.ty.is_none() && self.is_weak(&carry.init) {
+                    self.program.weak.insert(arg);
+                }
                 if let Held::Ir(init) = carry.init {
                     if let Some(&d) = self.program.language.get(&init) {
                         self.program.language.insert(arg, d);
@@ -802,6 +805,9 @@ impl Cx<'_> {
             }
             if let Held::Ir(init) = carries[i].init {
                 self.inherit_root(init, result);
+            }
+            if self.program.weak.contains(&args[i]) && self.is_weak(&Held::Ir(ends[i])) {
+                self.program.weak.insert(result);
             }
             results.push(Some(result));
         }

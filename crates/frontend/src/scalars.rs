@@ -79,8 +79,12 @@ impl Cx<'_> {
         if matches!((from, to), (DType::Index, DType::I64) | (DType::I64, DType::Index)) {
             return Ok(self.convert_scalar(value, to));
         }
+        // What comes from literals takes the type that is needed, as they do.
+        if self.program.weak.contains(&value) && from.is_float() == to.is_float() && to != DType::Bool {
+            return Ok(self.convert_scalar(value, to));
+        }
         let (f, t) = (from.language_name(), to.language_name());
-        let diagnostic = self.error("dtype-mismatch", at, format!("a {t} scalar is needed here, not {f}"));
+        let diagnostic = self.error("dtype-mismatch", at, format!("{} scalar is needed here, not {f}", a(to)));
         Err(diagnostic.help(format!("convert it: `pl.cast({}, pl.{t})`", self.text(at))).into())
     }
 
@@ -126,6 +130,8 @@ impl Cx<'_> {
         let common = match (dtype(self, &x), dtype(self, &y)) {
             (Some(d), None) => Self::beside(d, &y),
             (None, Some(d)) => Self::beside(d, &x),
+            (Some(p), Some(q)) if self.is_weak(&x) && !self.is_weak(&y) && p.is_float() == q.is_float() => q,
+            (Some(p), Some(q)) if self.is_weak(&y) && !self.is_weak(&x) && p.is_float() == q.is_float() => p,
             (Some(p), Some(q)) => match promote_scalars(p, q) {
                 Some(d) => d,
                 None => {
@@ -140,6 +146,14 @@ impl Cx<'_> {
         let x = self.scalar(&x, Some(common), at)?;
         let y = self.scalar(&y, Some(common), at)?;
         Ok((self.convert_scalar(x, common), self.convert_scalar(y, common)))
+    }
+
+    /// Whether a scalar comes from literals alone.
+    pub(crate) fn is_weak(&self, held: &Held) -> bool {
+        match held {
+            Held::Ir(v) => self.program.weak.contains(v),
+            other => other.is_literal_number(),
+        }
     }
 
     /// The type of an operation on a scalar of type `d` and a literal.
@@ -195,6 +209,7 @@ impl Cx<'_> {
 
     /// A scalar operation, folded where both operands are literals of the program.
     pub(crate) fn scalar_binary(&mut self, op: BinaryOp, a: &Held, b: &Held, at: TextRange) -> Res<Held> {
+        let weak = self.is_weak(a) && self.is_weak(b);
         let (x, y) = self.agree(a, b, at)?;
         let dtype = self.ty(x).as_scalar().unwrap_or(DType::Index);
         let undefined = dtype.is_float()
@@ -228,6 +243,12 @@ impl Cx<'_> {
         if let Some(known) = form.as_ref().and_then(|f| f.known()) {
             return Ok(Held::Ir(self.constant(Scalar::from_i64(dtype, known))));
         }
+        // What is visible to an operand is visible here.
+        if let Some(same) = form.as_ref().and_then(|f| f.single())
+            && self.ty(same).as_scalar() == Some(dtype)
+        {
+            return Ok(Held::Ir(same));
+        }
         let opcode = match op {
             BinaryOp::Add => Opcode::ScalarAdd,
             BinaryOp::Sub => Opcode::ScalarSub,
@@ -243,6 +264,9 @@ impl Cx<'_> {
             BinaryOp::Shr => Opcode::ScalarShr,
         };
         let value = self.pure(opcode, &[x, y], Type::Scalar(dtype), Attrs::default());
+        if weak {
+            self.program.weak.insert(value);
+        }
         if let Some(form) = form {
             self.program.affine.insert(value, form);
         }
@@ -352,6 +376,13 @@ impl Cx<'_> {
             },
         }
     }
+}
+
+/// A dtype's language name with its article.
+pub(crate) fn a(dtype: DType) -> String {
+    let name = dtype.language_name();
+    let article = if name.starts_with(['I', 'F']) { "an" } else { "a" };
+    format!("{article} {name}")
 }
 
 /// The type of an operation on two scalars: within integers and within floats the wider, the left one on ties.

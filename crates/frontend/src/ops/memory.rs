@@ -8,6 +8,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use crate::args::Args;
 use crate::cx::{Cx, Fail, Res};
+use crate::scalars::a;
 use crate::value::Held;
 
 /// A box of a tensor: per axis where it starts and how long it is.
@@ -199,10 +200,10 @@ impl Cx<'_> {
         if self.program.language.get(&tile) == Some(&to) || (product && rounds) {
             return self.convert(tile, to, "rint", at);
         }
-        let from = self.language_dtype(tile).unwrap_or(actual).language_name();
-        let to = to.language_name();
-        let message = format!("a {from} tile cannot be stored into a {to} tensor");
-        Err(self.error("dtype-mismatch", at, message).help(format!("convert it: `pl.cast(…, pl.{to})`")).into())
+        let from = a(self.language_dtype(tile).unwrap_or(actual));
+        let message = format!("{from} tile cannot be stored into {} tensor", a(to));
+        let help = format!("convert it: `pl.cast(…, pl.{})`", to.language_name());
+        Err(self.error("dtype-mismatch", at, message).help(help).into())
     }
 
     /// Stores a tile at a place of a tensor; `sizes` is per axis of the tensor.
@@ -272,8 +273,7 @@ impl Cx<'_> {
             return Err(self.not_a(&Held::Ir(target), "a tile", at));
         };
         if s.dtype != t.dtype {
-            let (a, b) = (s.dtype.language_name(), t.dtype.language_name());
-            let message = format!("a {a} tile cannot be put into a {b} tile");
+            let message = format!("{} tile cannot be put into {} tile", a(s.dtype), a(t.dtype));
             return Err(self.error("dtype-mismatch", at, message).help("convert it with `pl.cast`").into());
         }
         if t.shape.len() != 2 || s.shape.len() != 2 {

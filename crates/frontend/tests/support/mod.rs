@@ -1,9 +1,9 @@
 //! A host language without Python: the module constants and decorated functions of one file.
 //!
-//! Comments steer it: `# arg x = f32[8, 16]`, `# arg a = 1.5`, `# arg n = runtime INT32` replace what annotations say;
-//! `# entry f` names the entry (else the first `@pl.jit`); `# unknown addd` hides a name of the language.
+//! Comments steer it: `# arg x = f32[8, 16]`, `# arg a = 1.5`, `# arg n = runtime INT32` replace what annotations say
+//! (`f.x` for one function only); `# unknown addd` hides a name of the language.
 
-#![allow(unreachable_pub)]
+#![allow(unreachable_pub, dead_code)]
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ pub struct Module {
     functions: Vec<FunctionSource>,
     constants: BTreeMap<String, Known>,
     hidden: Vec<String>,
-    pub entry: FunctionId,
-    pub args: Vec<ArgSpec>,
+    overrides: BTreeMap<String, String>,
+    docs: Vec<String>,
 }
 
 impl Environment for Module {
@@ -62,19 +62,15 @@ impl Module {
             functions: Vec::new(),
             constants: BTreeMap::new(),
             hidden: Vec::new(),
-            entry: FunctionId(0),
-            args: Vec::new(),
+            overrides: BTreeMap::new(),
+            docs: Vec::new(),
         };
-        let mut overrides = BTreeMap::new();
-        let mut entry = None;
         for line in text.lines() {
             if let Some(rest) = line.strip_prefix("# arg ") {
                 let (name, value) = rest.split_once('=').expect("# arg name = value");
-                overrides.insert(name.trim().to_owned(), value.trim().to_owned());
+                module.overrides.insert(name.trim().to_owned(), value.trim().to_owned());
             } else if let Some(name) = line.strip_prefix("# unknown ") {
                 module.hidden.push(name.trim().to_owned());
-            } else if let Some(name) = line.strip_prefix("# entry ") {
-                entry = Some(name.trim().to_owned());
             }
         }
         let body = match parsed {
@@ -91,6 +87,7 @@ impl Module {
                     line,
                     params: Vec::new(),
                 });
+                module.docs.push(String::new());
                 return module;
             }
         };
@@ -121,6 +118,13 @@ impl Module {
                         .iter()
                         .map(|p| module.param(p.parameter.name.as_str(), p.parameter.annotation.as_deref()))
                         .collect();
+                    module.docs.push(match f.body.first() {
+                        Some(Stmt::Expr(e)) => match &*e.value {
+                            Expr::StringLiteral(s) => s.value.to_str().to_owned(),
+                            _ => String::new(),
+                        },
+                        _ => String::new(),
+                    });
                     let start = f.range.start().to_usize();
                     module.functions.push(FunctionSource {
                         name: f.name.to_string(),
@@ -135,13 +139,26 @@ impl Module {
                 _ => {}
             }
         }
-        let wanted = |f: &FunctionSource| entry.as_ref().map_or(f.kind == FunctionKind::Entry, |e| f.name == *e);
-        let position = module.functions.iter().position(wanted).expect("an entry");
-        module.entry = FunctionId(position as u32);
-        for param in &module.functions[position].params {
-            module.args.push(argument(param, overrides.get(&param.name)));
-        }
         module
+    }
+
+    /// The entries, in order.
+    pub fn entries(&self) -> Vec<FunctionId> {
+        let entry = |(_, f): &(usize, &FunctionSource)| f.kind == FunctionKind::Entry;
+        self.functions.iter().enumerate().filter(entry).map(|(i, _)| FunctionId(i as u32)).collect()
+    }
+
+    pub fn doc(&self, id: FunctionId) -> &str {
+        &self.docs[id.0 as usize]
+    }
+
+    pub fn args(&self, id: FunctionId) -> Vec<ArgSpec> {
+        let function = self.function(id);
+        let given = |name: &str| {
+            let own = self.overrides.get(&format!("{}.{name}", function.name));
+            own.or(self.overrides.get(name))
+        };
+        function.params.iter().map(|p| argument(p, given(&p.name))).collect()
     }
 
     fn constant(&self, expr: &Expr) -> Option<Known> {

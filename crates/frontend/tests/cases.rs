@@ -1,0 +1,209 @@
+//! Kernels in Python files, and what the front end makes of them.
+//!
+//! * `cases/ir/*.py`: the tensor level of every entry, in the `.tw` file beside it (locations left out, as they are in the
+//!   source).
+//! * `cases/run/*.py`: every entry executed by the reference, on tensors filled with 0, 1, 2, …; its docstring says what
+//!   is in some tensors then (`out == 1 2 3`, from the first element on).
+//! * `cases/errors/*.py`: what every entry is refused with, or warned of, in the `.err` file beside it.
+//!
+//! Expected files are written anew with `UPDATE_EXPECT=1`; read the difference before committing it.
+
+mod support;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use chip::Arch;
+use dtype::{Profile, Scalar};
+use frontend::{ArgSpec, Environment, Specialised};
+use memory::{Arg, Buffer, View};
+
+fn files(folder: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(folder);
+    let mut files: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|e| e == "py"))
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "no cases in {}", folder.display());
+    files
+}
+
+fn read(path: &Path) -> (String, support::Module) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    let module = support::Module::parse(&name, &text);
+    (name, module)
+}
+
+fn compare(path: &Path, extension: &str, got: &str) -> Option<String> {
+    let expected = path.with_extension(extension);
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&expected, got).unwrap();
+        return None;
+    }
+    let want = std::fs::read_to_string(&expected).unwrap_or_default();
+    if want == got {
+        return None;
+    }
+    let line = want
+        .lines()
+        .zip(got.lines())
+        .position(|(a, b)| a != b)
+        .unwrap_or(want.lines().count().min(got.lines().count()));
+    let around = |text: &str| text.lines().skip(line.saturating_sub(2)).take(6).collect::<Vec<_>>().join("\n");
+    Some(format!(
+        "{} differs at line {}:\n--- expected\n{}\n--- got\n{}",
+        expected.display(),
+        line + 1,
+        around(&want),
+        around(got)
+    ))
+}
+
+fn verified(done: &Specialised, name: &str) {
+    if let Err(errors) = ir::verify::verify(&done.program) {
+        let all: Vec<String> = errors.iter().map(|e| diag::render(e, &done.program.sources)).collect();
+        panic!("{name}: {}\n{}", all.join("\n"), ir::text::print(&done.program));
+    }
+    let text = ir::text::print(&done.program);
+    let back = ir::text::parse(&text, "round-trip.tw").unwrap_or_else(|e| panic!("{name}: {e:?}\n{text}"));
+    assert_eq!(ir::text::print(&back), text, "{name}: text does not read back");
+}
+
+/// The program's text without ` loc(…)`.
+fn without_places(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines().filter(|l| !l.starts_with("file ")) {
+        let line = match line.rfind(" loc(") {
+            Some(at) => &line[..at],
+            None => line,
+        };
+        let _ = writeln!(out, "{line}");
+    }
+    out
+}
+
+#[test]
+fn tensor_level() {
+    let mut failures = Vec::new();
+    for path in files("ir") {
+        let (name, module) = read(&path);
+        let mut got = String::new();
+        for entry in module.entries() {
+            let done = frontend::specialise(&module, entry, &module.args(entry), Arch::A2a3)
+                .unwrap_or_else(|r| panic!("{name}: {}", diag::render(&r.errors[0], &r.sources)));
+            verified(&done, &name);
+            assert!(done.warnings.is_empty(), "{name}: {}", diag::render(&done.warnings[0], &done.program.sources));
+            let _ = writeln!(got, "{}", without_places(&ir::text::print(&done.program)));
+        }
+        failures.extend(compare(&path, "tw", &got));
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn errors() {
+    let mut failures = Vec::new();
+    for path in files("errors") {
+        let (name, module) = read(&path);
+        let mut got = String::new();
+        for entry in module.entries() {
+            let _ = writeln!(got, "=== {}", module.function(entry).name);
+            match frontend::specialise(&module, entry, &module.args(entry), Arch::A2a3) {
+                Ok(done) => {
+                    verified(&done, &name);
+                    for warning in &done.warnings {
+                        let _ = writeln!(got, "{}", diag::render(warning, &done.program.sources));
+                    }
+                    if done.warnings.is_empty() {
+                        let _ = writeln!(got, "accepted");
+                    }
+                }
+                Err(rejected) => {
+                    assert!(!rejected.errors.is_empty(), "{name}: refused without a reason");
+                    for error in &rejected.errors {
+                        let _ = writeln!(got, "{}", diag::render(error, &rejected.sources));
+                    }
+                }
+            }
+            got.push('\n');
+        }
+        assert!(!got.contains("accepted"), "{name}: a case without an error\n{got}");
+        failures.extend(compare(&path, "err", &got));
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+}
+
+#[test]
+fn meaning() {
+    let mut checked = 0;
+    let mut failures = Vec::new();
+    for path in files("run") {
+        let (name, module) = read(&path);
+        for entry in module.entries() {
+            let function = module.function(entry);
+            let place = format!("{name}:{}", function.name);
+            let specs = module.args(entry);
+            for arch in Arch::ALL {
+                let done = match frontend::specialise(&module, entry, &specs, arch) {
+                    Ok(done) => done,
+                    Err(r) => {
+                        failures.push(format!("{place}: {}", diag::render(&r.errors[0], &r.sources)));
+                        break;
+                    }
+                };
+                verified(&done, &place);
+                let args: Vec<Arg> = specs.iter().map(filled).collect();
+                let profile = if arch == Arch::A2a3 { Profile::A2a3 } else { Profile::A5 };
+                let options = reference::Options { profile, definedness: false };
+                if let Err(error) = reference::run(&done.program, &args, &options, None) {
+                    let error = diag::render(&error, &done.program.sources);
+                    failures.push(format!("{place}: {error}\n{}", ir::text::print(&done.program)));
+                    break;
+                }
+                for line in module.doc(entry).lines() {
+                    let Some((tensor, values)) = line.split_once("==") else { continue };
+                    let index = function.params.iter().position(|p| p.name == tensor.trim()).expect("a parameter");
+                    let view = args[index].tensor().expect("a tensor");
+                    for (i, word) in values.split_whitespace().enumerate() {
+                        let want: f64 = word.parse().expect("a number");
+                        let mut rest = i as u64;
+                        let mut at = vec![0; view.rank()];
+                        for (axis, &n) in view.shape.iter().enumerate().rev() {
+                            at[axis] = rest % n;
+                            rest /= n;
+                        }
+                        let got = view.get(&at).unwrap().as_f64();
+                        if got != want {
+                            let text = ir::text::print(&done.program);
+                            failures.push(format!("{place}: {} at {at:?} is {got}, not {want}\n{text}", tensor.trim()));
+                            break;
+                        }
+                        checked += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+    assert!(checked > 0, "nothing was checked");
+}
+
+fn filled(spec: &ArgSpec) -> Arg {
+    match spec {
+        ArgSpec::Tensor { dtype, shape } => {
+            let elements: u64 = shape.iter().product();
+            let view = View::new(Buffer::zeroed(elements as usize * dtype.size()), *dtype, shape).unwrap();
+            let mut bytes = Vec::new();
+            for i in 0..elements {
+                bytes.extend_from_slice(&Scalar::from_i64(*dtype, i as i64).to_le_bytes()[..dtype.size()]);
+            }
+            view.write_all(&bytes).unwrap();
+            Arg::Tensor(view)
+        }
+        ArgSpec::Scalar(s) => Arg::Scalar(*s),
+        ArgSpec::Runtime(d) => Arg::Scalar(Scalar::from_i64(*d, 3)),
+    }
+}

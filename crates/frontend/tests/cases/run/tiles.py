@@ -1,0 +1,211 @@
+"""Tiles, executed: values, handles, broadcasts, parts."""
+
+import tilewright.language as pl
+
+AT = pl.Level.CORE_GROUP
+
+
+@pl.jit.inline
+def bump(t, by=10.0):
+    t[0:1, 0:8] = pl.full([1, 8], dtype=pl.FP32, value=by)
+    return t
+
+
+@pl.jit.inline
+def total(x: pl.Tensor, scale: pl.Scalar[pl.FP32]):
+    return pl.mul(pl.row_sum(x), scale)
+
+
+@pl.jit.incore
+def store_twice(x: pl.Tensor, out: pl.Out[pl.Tensor]):
+    t = pl.load(x, [0, 0], [2, 8])
+    return pl.store(pl.add(t, t), [0, 0], out)
+
+
+@pl.jit
+def plain_assignment_is_a_value(out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    """out == 1 1 1 1 1 1 1 1 5 5 5 5 5 5 5 5 7 7 7 7 7 7 7 7 1 1 1 1 1 1 1 1"""
+    with pl.at(level=AT):
+        q = pl.full([1, 8], dtype=pl.FP32, value=1.0)
+        t = q
+        for i in pl.range(4):
+            t = pl.add(t, 1.0)
+        out[0:1, :] = q
+        out[1:2, :] = t
+        r = q
+        r[0:1, 0:8] = pl.full([1, 8], dtype=pl.FP32, value=7.0)
+        out[2:3, :] = r
+        out[3:4, :] = q
+
+
+@pl.jit
+def assemble_is_in_place(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    """out == 0 1 2 3 10 10 10 10 10 10 10 10 10 10 10 10 2 2 2 2 2 2 2 2"""
+    with pl.at(level=AT):
+        t = x[0:1, :]
+        u = pl.assemble(t, pl.full([1, 4], dtype=pl.FP32, value=10.0), [0, 4])
+        out[0:1, :] = t
+        u = bump(u)
+        out[1:2, :] = t
+        v = bump(pl.full([1, 8], dtype=pl.FP32, value=0.0), by=2.0)
+        out[2:3, :] = v
+
+
+@pl.jit
+def swapped_tiles(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 8], pl.FP32]]):
+    """out == 8 9 10 11 12 13 14 15 0 1 2 3"""
+    with pl.at(level=AT):
+        a = x[0:1, :]
+        b = x[1:2, :]
+        for i in pl.range(3):
+            a, b = b, a
+        out[0:1, :] = a
+        out[1:2, :] = b
+
+
+@pl.jit
+def broadcasts(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    """out == 0 2 4 6 8 10 12 14 8 10 12 14 16 18 20 22 -1 0 1 2 3 4 5 6 -1 0 1 2 3 4 5 6 1 1 1 1 1 1 1 1 9 9 9 9 9 9 9 9"""
+    with pl.at(level=AT):
+        t = x[:, :]
+        row = x[0:1, :]
+        col = pl.row_min(t)
+        out[0:2, :] = pl.add(row, t)
+        out[2:4, :] = pl.sub(pl.sub(t, col), 1.0)
+        out[4:6, :] = pl.sub(pl.add(col, 1.0), pl.sub(row, row))
+
+
+@pl.jit
+def operators_and_reversed(x: pl.Tensor[[1, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    """out == 1 0 -1 -2 -3 -4 -5 -6 8 4 2 1 1 1 1 1 0 2 4 6 8 10 12 14"""
+    with pl.at(level=AT):
+        t = x[:, :]
+        out[0:1, :] = pl.sub(1.0, t)
+        p = pl.full([1, 8], dtype=pl.FP32, value=1.0)
+        p[0:1, 1:2] = pl.full([1, 1], dtype=pl.FP32, value=2.0)
+        p[0:1, 2:3] = pl.full([1, 1], dtype=pl.FP32, value=4.0)
+        p[0:1, 0:1] = pl.full([1, 1], dtype=pl.FP32, value=1.0)
+        out[1:2, :] = pl.minimum(pl.div(8.0, p), 8.0) * 1.0 - 0.0
+        out[1:2, 3:8] = pl.full([1, 5], dtype=pl.FP32, value=1.0)
+        out[2:3, :] = t + t
+
+
+@pl.jit
+def parts(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    """out == 10 11 12 13 18 19 20 21 2 10 18 26 20"""
+    with pl.at(level=AT):
+        t = x[:, :]
+        part = t[1:3, 2:6]
+        out[0:1, 0:4] = part[0:1, :]
+        out[0:1, 4:8] = part[1]
+        out[1:2, 0:4] = t[:, 2]
+        pl.write(out, [1, 4], pl.read(t, [2, 4]))
+
+
+@pl.jit
+def escapes(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 8], pl.FP32]]):
+    """out == 2 4 6 8 10 12 14 16 18"""
+    with pl.at(level=AT):
+        t = pl.add(x[:, :], 1.0)
+    with pl.at(level=AT):
+        out[:, :] = pl.mul(t, 2.0)
+
+
+@pl.jit
+def helpers(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 1], pl.FP32]], y: pl.Out[pl.Tensor[[2, 8], pl.FP32]]):
+    """out == 14 46
+    y == 0 2 4 6"""
+    with pl.at(level=AT):
+        out[:, :] = total(x[:, :], scale=0.5)
+    store_twice(x, y)
+
+
+@pl.jit
+def integers_promote(x: pl.Tensor[[1, 8], pl.INT32], out: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+    """out == 0.5 1.5 2.5"""
+    with pl.at(level=AT):
+        out[:, :] = pl.add(x[:, :], 0.5)
+
+
+@pl.jit
+def blocks(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    """out == 0 1 2 3 4 5 6 7 9 10"""
+    for i in pl.spmd(4):
+        out[i : i + 1, :] = pl.add(x[i, :], pl.cast(i, pl.FP32))
+
+
+@pl.jit
+def blocks_by_index(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    """out == 4 5 6 7 8 9 10 11 12"""
+    with pl.spmd(4, name_hint="each") as tid:
+        with pl.at(level=AT):
+            i = pl.tile.get_block_idx()
+            n = pl.cast(pl.cast(pl.tile.get_block_num(), pl.INT32), pl.FP32)
+            out[i : i + 1, :] = pl.add(x[i : i + 1, :], n)
+    done = pl.system.task_dummy(deps=[tid])
+
+
+@pl.jit
+def phi_of_tiles(x: pl.Tensor[[1, 8], pl.INT32], out: pl.Out[pl.Tensor[[1, 8], pl.FP32]]):
+    """out == 12"""
+    with pl.at(level=AT):
+        acc = pl.create_tensor([1, 8], dtype=pl.FP32)
+        for i in pl.range(4):
+            if i == 0:
+                acc = pl.full([1, 8], dtype=pl.FP32, value=3.0)
+            else:
+                acc = pl.add(acc, 3.0)
+        out[:, :] = acc
+
+
+@pl.jit
+def matrix_products(a: pl.Tensor[[16, 16], pl.BF16], out: pl.Out[pl.Tensor[[16, 16], pl.BF16]], f: pl.Out[pl.Tensor[[16, 16], pl.FP32]]):
+    """out == 19840
+    f == 19840 19960"""
+    with pl.at(level=AT):
+        p = pl.matmul(a[:, :], a[:, :])
+        out[:, :] = p
+        q = pl.create_tensor([16, 16], dtype=pl.FP32)
+        for k in pl.range(2):
+            k0 = k * 8
+            q = pl.matmul_acc(q, a[:, k0 : k0 + 8], a[k0 : k0 + 8, :], init_cond=k == 0)
+        f[:, :] = q
+
+
+@pl.jit
+def reshaped_views(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 4], pl.FP32]]):
+    """out == 0 8 16 24 1 9 17 25"""
+    y = pl.transpose(x, 0, 1)
+    with pl.at(level=AT):
+        flat = pl.reshape(out, [32])
+        z = y[0:8, :]
+        out[:, :] = z
+
+
+@pl.jit
+def concatenated(x: pl.Tensor[[1, 8], pl.FP32], out: pl.Out[pl.Tensor[[1, 16], pl.FP32]]):
+    """out == 0 1 2 3 4 5 6 7 0 1 2 3"""
+    with pl.at(level=AT):
+        out[:, :] = pl.concat(x[:, :], x[:, :])
+
+
+@pl.jit
+def valid_regions(x: pl.Tensor[[4, 8], pl.FP32], n: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]], s: pl.Out[pl.Tensor[[4, 1], pl.FP32]]):
+    """s == 3 27 51 75
+    out == 0 1 2 -1 -1 -1 -1 -1 8 9 10 -1"""
+    with pl.at(level=AT):
+        t = pl.slice(x, [4, 8], [0, 0], valid_shape=[4, pl.cast(n, pl.INDEX)])
+        s[:, :] = pl.row_sum(t)
+        m = pl.full([4, 8], dtype=pl.FP32, value=-1.0)
+        m[:, :] = t
+        out[:, :] = m
+
+
+@pl.jit
+def carried_valid_region(x: pl.Tensor[[4, 8], pl.FP32], n: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
+    """out == 2 4 6 3 4 5"""
+    with pl.at(level=AT):
+        t = x[:, :]
+        for i in pl.range(2):
+            t = pl.add(pl.set_validshape(t, 4, n), 1.0)
+        out[:, :] = pl.add(t, pl.slice(x, [4, 8], [0, 0], valid_shape=[4, n]))
