@@ -633,7 +633,12 @@ impl Frame {
             fifo.spec.local_slot_num = fifo.spec.local_slot_num.max(spec.local_slot_num);
             if let Some(reg) = if to_vector { spec.c2v } else { spec.v2c } {
                 let base = m.slot_bases[usize::from(!to_vector)];
-                fifo.slots = Some(base + self.scalars[reg as usize] as u32 as usize);
+                let slots = base + self.scalars[reg as usize] as u32 as usize;
+                if fifo.slots.is_some_and(|other| other != slots) {
+                    let message = format!("the cores give FIFO {} two slot buffers of the consumer", spec.id);
+                    return Err(Trap::new("fifo-setup", message));
+                }
+                fifo.slots = Some(slots);
             }
             if let Some(reg) = spec.gm {
                 let p = self.scalars[reg as usize];
@@ -646,6 +651,11 @@ impl Frame {
                 ring.dtype = DType::U8;
                 ring.offset = u64::try_from(at)
                     .map_err(|_| Trap::new("out-of-bounds", "a slot buffer before its argument".to_string()))?;
+                let place = |v: &memory::View| (v.buffer.as_ptr(), v.offset);
+                if fifo.ring.as_ref().is_some_and(|other| place(other) != place(&ring)) {
+                    let message = format!("the cores give FIFO {} two slot buffers in global memory", spec.id);
+                    return Err(Trap::new("fifo-setup", message));
+                }
                 fifo.ring = Some(ring);
             }
         }

@@ -420,6 +420,27 @@ fn mixed_kernels_exchange_tiles_through_fifos() {
 }
 
 #[test]
+fn both_cores_must_mean_the_same_slots() {
+    // One core a slot further: in global memory, and in the consumer's buffer.
+    let a2a3 = mixed("a2a3").replacen("%skip = mul %blk, %per : i64", "%skip = add %blk, %per : i64", 1);
+    let a5 = mixed("a5").replacen(
+        "aiv_initialize_pipe c2v_consumer_buf(%mine)",
+        "%d = const {value = 1024} : i32\n  %off = add %mine, %d : i32\n  aiv_initialize_pipe c2v_consumer_buf(%off)",
+        1,
+    );
+    for (text, message) in [(a2a3, "two slot buffers in global memory"), (a5, "two slot buffers of the consumer")] {
+        let program = compile(&text);
+        let (va, vb) = (f32s(&[16, 16], |_| 1.0), f32s(&[16, 16], |_| 1.0));
+        let out = f32s(&[16, 16], |_| 0.0);
+        let mut args = tensors(&[&va, &vb, &vb, &out]);
+        args.extend([index(1), index(1)]);
+        let error = program.run(&args, &runtime::Options::default()).unwrap_err();
+        assert_eq!(error.code, "fifo-setup");
+        assert!(error.message.contains(message), "{}", error.message);
+    }
+}
+
+#[test]
 fn a_deadlock_says_who_waits_for_whom() {
     // The vector core frees before it pops for the last time, and pops once too often.
     let text = mixed("a5").replace("tpush_to_aic %sum {id = 0, split = 0}\n", "");
