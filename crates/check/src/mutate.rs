@@ -14,6 +14,7 @@
 mod apply;
 mod edit;
 mod live;
+mod shift;
 mod sites;
 
 use diag::Diagnostic;
@@ -29,7 +30,7 @@ pub enum Fault {
     WrongOffset,
     /// A box is one element smaller along an axis.
     WrongSize,
-    /// A stride of a view is one element larger.
+    /// A stride of a view is one element smaller.
     WrongStride,
     /// A store to global memory is missing.
     DroppedStore,

@@ -45,7 +45,7 @@ impl Change<'_> {
             Fault::WrongOffset => self.offset(),
             Fault::ShiftedContraction => self.offset(),
             Fault::WrongSize => self.add("the size", -1),
-            Fault::WrongStride => self.add("the stride", 1),
+            Fault::WrongStride => self.add("the stride", -1),
             Fault::DroppedStore
             | Fault::DroppedLoad
             | Fault::DroppedOperation
@@ -110,64 +110,9 @@ impl Change<'_> {
     }
 
     fn offset(&mut self) -> String {
-        let at = self.site.operand;
-        let old = self.func.const_int(self.data().operands[at as usize]);
-        let (step, room) = self.room(at);
-        let mut deltas = vec![step, -step];
-        if let Some((extent, of)) = room {
-            // A neighbouring box too, where that is another place.
-            if extent != step {
-                deltas.extend([extent, -extent]);
-            }
-            let inside = |d: &i64| old.is_none_or(|o| o + d >= 0 && o + d + extent <= of);
-            let fitting: Vec<i64> = deltas.iter().copied().filter(inside).collect();
-            if !fitting.is_empty() {
-                deltas = fitting;
-            }
-        } else if old.is_some_and(|o| o < step) {
-            deltas.retain(|d| *d > 0);
-        }
+        let deltas = super::shift::deltas(self.func, self.op, self.site.operand);
         let delta = self.pick(&deltas);
         self.add("the offset", delta)
-    }
-
-    /// The smallest sensible shift of an offset operand, and the extent of what is accessed and of what it lies in.
-    fn room(&self, at: u32) -> (i64, Option<(i64, i64)>) {
-        let data = self.data();
-        let value = |n: u32| self.func.const_int(data.operands[n as usize]);
-        match data.opcode {
-            Opcode::PartitionView => {
-                let axis = at - super::edit::operands(data, "offsets").start;
-                let size = value(super::edit::operands(data, "sizes").start + axis);
-                let of = match self.func.ty(data.operands[0]) {
-                    Type::View(t) => t.shape.get(axis as usize).and_then(|d| d.known()),
-                    _ => None,
-                };
-                (1, size.zip(of.and_then(|n| i64::try_from(n).ok())))
-            }
-            Opcode::TExtract | Opcode::TInsert | Opcode::Subview | Opcode::TGetVal | Opcode::TSetVal => {
-                let axis = usize::from(Some(at) != operand(data, "row"));
-                let (inner, outer): (Option<Value>, Option<Value>) = match data.opcode {
-                    Opcode::TExtract => (data.dest(), Some(data.operands[0])),
-                    Opcode::TInsert => (Some(data.operands[0]), data.dest()),
-                    Opcode::Subview => (data.result(), Some(data.operands[0])),
-                    Opcode::TGetVal => (None, Some(data.operands[0])),
-                    _ => (None, data.dest()),
-                };
-                let extent = |v: Option<Value>| v.and_then(|v| tile(self.func, v)).map(|t| t.shape[axis] as i64);
-                let boxed =
-                    |v: Option<Value>| v.and_then(|v| tile(self.func, v)).is_some_and(|t| t.layout.slayout.is_some());
-                let narrow = outer.and_then(|v| tile(self.func, v)).is_some_and(|t| t.dtype.size() == 1);
-                // Whole boxes, whichever way they lie.
-                let step = match boxed(outer) || boxed(inner) {
-                    true if narrow => 32,
-                    true => 16,
-                    false => 1,
-                };
-                (step, extent(outer).map(|of| (extent(inner).unwrap_or(1), of)))
-            }
-            _ => (1, None),
-        }
     }
 
     fn swap_operands(&mut self) -> String {
@@ -390,22 +335,26 @@ impl Change<'_> {
 
     fn reduce_valid(&mut self) -> String {
         let axis = self.site.operand as usize;
-        let result = self.data().results[0];
-        let dynamic = match tile_mut(self.func, result).map(|t| &mut t.valid[axis]) {
+        let (result, group) = (self.data().results[0], if axis == 0 { "valid_row" } else { "valid_col" });
+        let was = tile_mut(self.func, result).map(|t| std::mem::replace(&mut t.valid[axis], Dim::Dynamic));
+        match was {
+            // Decided at run time now: a smaller literal would contradict the types of what is made from the tile.
             Some(Dim::Static(n)) => {
-                *n -= 1;
-                false
+                let less = Before::new(self.func, self.op).constant(&Type::INDEX, Attr::Int(n as i64 - 1));
+                let index = self.data().opcode.info().group(group).unwrap_or(0);
+                let data = &mut self.func.ops[self.op];
+                let at: u32 = data.segments[..index].iter().sum();
+                data.operands.insert(at as usize, less);
+                data.segments[index] += 1;
             }
-            _ => true,
-        };
-        if dynamic {
-            let group = if axis == 0 { "valid_row" } else { "valid_col" };
-            let Some(at) = operand(self.data(), group) else {
-                unreachable!("a dynamic valid extent has an operand");
-            };
-            let old = self.data().operands[at as usize];
-            let new = Before::new(self.func, self.op).plus(old, -1);
-            self.func.ops[self.op].operands[at as usize] = new;
+            _ => {
+                let Some(at) = operand(self.data(), group) else {
+                    unreachable!("a dynamic valid extent has an operand");
+                };
+                let old = self.data().operands[at as usize];
+                let new = Before::new(self.func, self.op).plus(old, -1);
+                self.func.ops[self.op].operands[at as usize] = new;
+            }
         }
         format!("one {} less is valid", if axis == 0 { "row" } else { "column" })
     }

@@ -6,6 +6,7 @@ use ir::{Dim, FuncId, Function, FunctionKind, Op, OpData, Opcode, Program, Type}
 
 use super::edit::{alloc, operand, operands, tile};
 use super::live::ranges;
+use super::shift::deltas;
 use super::{Fault, Partner, Site};
 
 /// Every site of a program: function by function, operation by operation in program order, in the order of [`Fault::ALL`].
@@ -101,6 +102,9 @@ impl Finder<'_> {
         let contracted = self.contraction_offset();
         for group in groups {
             for operand in operands(self.data, group) {
+                if deltas(self.func, self.op, operand).is_empty() {
+                    continue;
+                }
                 let fault = if contracted == Some(operand) { Fault::ShiftedContraction } else { Fault::WrongOffset };
                 self.found(fault, operand);
             }
@@ -271,9 +275,14 @@ impl Finder<'_> {
         if self.data.opcode != Opcode::AllocTile {
             return;
         }
-        let Some(t) = self.data.result().and_then(|v| tile(self.func, v)) else {
+        let Some((value, t)) = self.data.result().and_then(|v| Some((v, tile(self.func, v)?))) else {
             return;
         };
+        // Other descriptors of the bytes have valid regions of their own.
+        let view = |op: &Op| matches!(self.func.ops[*op].opcode, Opcode::Subview | Opcode::TReshape);
+        if self.func.users(value).iter().all(view) {
+            return;
+        }
         for (axis, dim) in t.valid.iter().enumerate() {
             if dim.known().is_none_or(|n| n > 1) {
                 self.found(Fault::ReducedValid, axis as u32);
@@ -301,7 +310,8 @@ fn pairs(func: &Function, id: FuncId, out: &mut Vec<Site>) {
                 return false;
             }
             if func.properties.placed {
-                return s.space == t.space;
+                let address = |op: Op| func.ops[op].named("addr").first().and_then(|&v| func.const_int(v));
+                return s.space == t.space && address(a.alloc) != address(b.alloc);
             }
             // One buffer takes the other's place: it must be the same, and be there.
             let dynamic = |op: Op| !func.ops[op].operands.is_empty();
