@@ -613,3 +613,12 @@ pub mod pointer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    /// The interpreter reads one per step; three to a cache line.
+    #[test]
+    fn instructions_are_small() {
+        assert!(size_of::<super::Inst>() <= 24, "{}", size_of::<super::Inst>());
+    }
+}

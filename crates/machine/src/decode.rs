@@ -2,6 +2,7 @@
 
 mod alloc;
 mod blocks;
+mod check;
 mod global;
 mod scalars;
 mod tiles;
@@ -31,6 +32,12 @@ pub fn decode(func: &Function, arch: Arch, profile: Profile, mode: Mode) -> Resu
             )]);
         }
     };
+    check::well_formed(func).map_err(|(op, why)| {
+        let data = func.ops.get(op);
+        let name = data.map_or("return", |d| d.opcode.name());
+        let d = Diagnostic::error("malformed-operation", format!("`{name}` in `{}` has {why}", func.name));
+        vec![d.at(data.and_then(|d| d.span), "here")]
+    })?;
     let plan = (mode == Mode::Footprint).then(|| Plan::new(func));
     let mut d = Decoder::new(func, arch, core, profile, mode, plan);
     d.registers();

@@ -135,6 +135,7 @@ fn computed() -> Option<f64> {
 }
 
 fn main() {
+    let only = std::env::args().nth(1);
     let view = |dtype: DType, shape: &[u64]| {
         let bytes = shape.iter().product::<u64>() as usize * dtype.size();
         View::new(Buffer::zeroed(bytes), dtype, shape).expect("a packed view of its own buffer")
@@ -151,6 +152,9 @@ fn main() {
         ("scalar instruction", "one_scalars", 4_000_000, 7.0),
     ];
     for (what, entry, n, per) in cases {
+        if only.as_deref().is_some_and(|o| o != entry) {
+            continue;
+        }
         let program = ir::text::parse(&TEXT.replace("ENTRY", entry), "overhead.tw").expect("the text above parses");
         let compiled = Compiled::new(&program, Profile::A2a3).expect("and runs");
         let args = [

@@ -1,5 +1,6 @@
 //! The calling thread: runs the orchestration, submits tasks, helps to run them where it has to wait.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::Ordering;
 
 use diag::{Diagnostic, Span};
@@ -46,7 +47,11 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
             frame: Frame::default(),
             span: None,
         };
-        let ran = o.run();
+        // Workers wait for the end of the run: nothing may leave this closure before `close`.
+        let ran = catch_unwind(AssertUnwindSafe(|| o.run())).unwrap_or_else(|_| {
+            let d = Diagnostic::error("internal", "the simulator failed in the orchestration");
+            Err(d.at(o.span, "while it ran this"))
+        });
         o.share();
         let values = scheduler.finish(&mut o.worker);
         let mut report = std::mem::take(&mut o.report);
