@@ -566,3 +566,203 @@ fn float_atomics_commit_in_block_order() {
         assert_eq!(read_f32(&out), expected, "{options:?}");
     }
 }
+
+/// Block b's cube stores b·16; after the barrier its vector core copies what the next block's cube stored.
+const MEETING: &str = r#"
+program "meeting" a5 tile entry @main
+
+func @cube kernel(cube)(%x: in ptr<f32>, %mid: inout ptr<f32>, %out: out ptr<f32>) {
+  %c0 = const {value = 0} : index
+  %c1 = const {value = 1} : index
+  %c16 = const {value = 16} : index
+  %b64 = get_block_idx : i64
+  %b = cast %b64 : index
+  %n64 = get_block_num : i64
+  %n = cast %n64 : index
+  %rows = mul %n, %c16 : index
+  %r = mul %b, %c16 : index
+  %vx = make_tensor_view %x shape(%rows, %c16) strides(%c16, %c1) : view<?x16xf32>
+  %vm = make_tensor_view %mid shape(%rows, %c16) strides(%c16, %c1) : view<?x16xf32>
+  %px = partition_view %vx offsets(%r, %c0) sizes(%c16, %c16) : part<16x16xf32>
+  %pm = partition_view %vm offsets(%r, %c0) sizes(%c16, %c16) : part<16x16xf32>
+  %m = alloc_tile : tile<16x16xf32, mat, nz>
+  %l = alloc_tile : tile<16x16xf32, left, nz>
+  %rt = alloc_tile : tile<16x16xf32, right, zn>
+  %acc = alloc_tile : tile<16x16xf32, acc, nz/1024>
+  tload %px outs(%m)
+  textract %m, %c0, %c0 outs(%l)
+  textract %m, %c0, %c0 outs(%rt)
+  tmatmul %l, %rt outs(%acc)
+  tstore %acc outs(%pm)
+  syncall {core_type = mix}
+  return
+}
+
+func @vector kernel(vector)(%x: in ptr<f32>, %mid: inout ptr<f32>, %out: out ptr<f32>) {
+  %c0 = const {value = 0} : index
+  %c1 = const {value = 1} : index
+  %c16 = const {value = 16} : index
+  %b64 = get_block_idx : i64
+  %b = cast %b64 : index
+  %n64 = get_block_num : i64
+  %n = cast %n64 : index
+  %rows = mul %n, %c16 : index
+  %b1 = add %b, %c1 : index
+  %next = rem %b1, %n : index
+  %from = mul %next, %c16 : index
+  %to = mul %b, %c16 : index
+  %vm = make_tensor_view %mid shape(%rows, %c16) strides(%c16, %c1) : view<?x16xf32>
+  %vo = make_tensor_view %out shape(%rows, %c16) strides(%c16, %c1) : view<?x16xf32>
+  %pm = partition_view %vm offsets(%from, %c0) sizes(%c16, %c16) : part<16x16xf32>
+  %po = partition_view %vo offsets(%to, %c0) sizes(%c16, %c16) : part<16x16xf32>
+  %t = alloc_tile : tile<16x16xf32, vec>
+  syncall {core_type = mix}
+  tload %pm outs(%t)
+  tstore %t outs(%po)
+  syncall {core_type = aiv_only}
+  return
+}
+
+func @main orchestration(%x: in tensor<?x16xf32>, %out: out tensor<?x16xf32>, %n: in index) {
+  %c16 = const {value = 16} : index
+  %rows = tensor_dim %x {axis = 0} : index
+  %mid = tensor_create dims(%rows) : tensor<?x16xf32>
+  %t = submit args(%x, %mid, %out) blocks(%n) {kernels = [@cube, @vector], name = "meeting", directions = "in,inout,out"} : task
+  return
+}
+"#;
+
+#[test]
+fn both_cores_of_every_block_meet_at_a_mixed_syncall() {
+    let program = compile(MEETING);
+    let n = 6;
+    // Block b's operand is 2b times the identity, its square 4b² times.
+    let x = |i: usize| if i / 16 % 16 == i % 16 { 2.0 * (i / 256) as f32 } else { 0.0 };
+    let square = |b: usize, i: usize| if i / 16 == i % 16 { 4.0 * (b * b) as f32 } else { 0.0 };
+    let expected: Vec<f32> = (0..n).flat_map(|b| (0..256).map(move |i| square((b + 1) % n, i))).collect();
+    for options in schedules() {
+        let (vx, out) = (f32s(&[16 * n as u64, 16], x), f32s(&[16 * n as u64, 16], |_| -1.0));
+        program.run(&[memory::Arg::Tensor(vx), memory::Arg::Tensor(out.clone()), index(n as i64)], &options).unwrap();
+        assert_eq!(read_f32(&out), expected, "{options:?}");
+    }
+}
+
+const RAGGED: &str = r#"
+program "ragged" a2a3 tile entry @main
+
+func @sums kernel(vector)(%x: in ptr<f32>, %out: out ptr<f32>, %back: out ptr<f32>, %n: in index, %w: in index) {
+  %c0 = const {value = 0} : index
+  %c1 = const {value = 1} : index
+  %c16 = const {value = 16} : index
+  %c64 = const {value = 64} : index
+  %half = const {value = 0.5} : f32
+  %vx = make_tensor_view %x shape(%n, %w) strides(%w, %c1) : view<?x?xf32>
+  %vo = make_tensor_view %out shape(%c16, %c1) strides(%c1, %c1) : view<16x1xf32, strides [1, 1]>
+  %vb = make_tensor_view %back shape(%c16, %c64) strides(%c64, %c1) : view<16x64xf32>
+  %px = partition_view %vx offsets(%c0, %c0) sizes(%n, %w) : part<?x?xf32>
+  %po = partition_view %vo offsets(%c0, %c0) sizes(%n, %c1) : part<?x1xf32>
+  %t = alloc_tile valid_row(%n) valid_col(%w) : tile<16x64xf32, valid ?x?, vec>
+  %s = alloc_tile valid_row(%n) : tile<16x1xf32, valid ?x1, vec, dn>
+  tload %px outs(%t)
+  trowsum %t outs(%s)
+  %flat = treshape %s : tile<1x16xf32, valid 1x?, vec>
+  tmuls %flat, %half outs(%flat)
+  tstore %s outs(%po)
+  for %c0, %n, %c1 {kind = range} (%i: index) {
+    %last = sub %n, %c1 : index
+    %from = sub %last, %i : index
+    %row = subview %t, %from, %c0 valid_col(%w) {sizes = [1, 64]} : tile<1x64xf32, valid 1x?, vec>
+    %pb = partition_view %vb offsets(%i, %c0) sizes(%c1, %w) : part<1x?xf32>
+    tstore %row outs(%pb)
+    yield
+  }
+  return
+}
+
+func @main orchestration(%x: in tensor<?x?xf32>, %out: inout tensor<16x1xf32>, %back: inout tensor<16x64xf32>) {
+  %n = tensor_dim %x {axis = 0} : index
+  %w = tensor_dim %x {axis = 1} : index
+  %t = submit args(%x, %out, %back, %n, %w) {kernels = [@sums], name = "sums", directions = "in,out,out,scalar,scalar"} : task
+  return
+}
+"#;
+
+#[test]
+fn dynamic_valid_regions_windows_and_reshapes() {
+    let program = compile(RAGGED);
+    for (n, w) in [(16usize, 64usize), (7, 33), (1, 1), (0, 64), (5, 0)] {
+        let x = |i: usize| (i % 17) as f32;
+        let (vx, out, back) = (f32s(&[n as u64, w as u64], x), f32s(&[16, 1], |_| -1.0), f32s(&[16, 64], |_| -1.0));
+        run(&program, &tensors(&[&vx, &out, &back]));
+        let sums: Vec<f32> =
+            (0..16).map(|r| if r < n { (0..w).map(|c| x(r * w + c)).sum::<f32>() * 0.5 } else { -1.0 }).collect();
+        assert_eq!(read_f32(&out), sums, "{n}x{w}");
+        let rows: Vec<f32> =
+            (0..1024).map(|i| if i / 64 < n && i % 64 < w { x((n - 1 - i / 64) * w + i % 64) } else { -1.0 }).collect();
+        assert_eq!(read_f32(&back), rows, "{n}x{w}");
+    }
+    let wide = f32s(&[3, 65], |_| 0.0);
+    let (out, back) = (f32s(&[16, 1], |_| 0.0), f32s(&[16, 64], |_| 0.0));
+    let error = fails(&program, &tensors(&[&wide, &out, &back]), 1);
+    assert_eq!(error.code, "valid-region");
+    assert!(error.message.contains("65, where the tile has 64"), "{}", error.message);
+}
+
+/// Placed tiles over each other, at an address computed at run time; scratchpads read as zero at the start of each block.
+const PLACED: &str = r#"
+program "placed" a2a3 tile entry @main
+
+func @k kernel(vector) placed(%out: out ptr<f32>, %at: in i64) {
+  %c0 = const {value = 0} : index
+  %c1 = const {value = 1} : index
+  %c8 = const {value = 8} : index
+  %zero = const {value = 0} : i64
+  %one = const {value = 1.0} : f32
+  %vo = make_tensor_view %out shape(%c1, %c8) strides(%c8, %c1) : view<1x8xf32>
+  %po = partition_view %vo offsets(%c0, %c0) sizes(%c1, %c8) : part<1x8xf32>
+  %all = alloc_tile addr(%zero) : tile<1x16xf32, vec>
+  %part = alloc_tile addr(%at) : tile<1x8xf32, vec>
+  tadds %all, %one outs(%all)
+  tadd %part, %part outs(%part)
+  tstore %part outs(%po)
+  return
+}
+
+func @main orchestration(%out: out tensor<2x8xf32>, %at: in i64) {
+  %c0 = const {value = 0} : index
+  %c1 = const {value = 1} : index
+  %c2 = const {value = 2} : index
+  for %c0, %c2, %c1 {kind = range} (%i: index) {
+    %row = tensor_slice %out offsets(%i, %c0) {sizes = [1, 8]} : tensor<1x8xf32>
+    %t = submit args(%row, %at) {kernels = [@k], name = "k", directions = "out,scalar"} : task
+    yield
+  }
+  return
+}
+"#;
+
+#[test]
+fn placed_tiles_share_bytes_and_blocks_start_with_zeros() {
+    let program = compile(PLACED);
+    let at = |v: i64| memory::Arg::Scalar(dtype::Scalar::new(dtype::DType::I64, v as u64));
+    for (address, expected) in [(32, 2.0), (64, 0.0)] {
+        let out = f32s(&[2, 8], |_| -1.0);
+        run(&program, &[memory::Arg::Tensor(out.clone()), at(address)]);
+        assert_eq!(read_f32(&out), [expected; 16], "address {address}: the second block as the first");
+    }
+    let out = f32s(&[2, 8], |_| -1.0);
+    let error = fails(&program, &[memory::Arg::Tensor(out), at(192 << 10)], 2);
+    assert_eq!(error.code, "out-of-bounds");
+    assert!(error.notes.iter().any(|n| n.contains("task 0")), "{:?}", error.notes);
+}
+
+#[test]
+fn a_fifo_that_is_not_drained_is_an_error() {
+    let text = mixed("a5").replace("    tfree_from_aiv {id = 0, split = 0}\n", "");
+    let (a, b, out) = (f32s(&[16, 16], |_| 1.), f32s(&[16, 16], |_| 1.), f32s(&[16, 16], |_| 0.));
+    let mut args = tensors(&[&a, &b, &b, &out]);
+    args.extend([index(1), index(1)]);
+    let error = fails(&compile(&text), &args, 1);
+    assert_eq!(error.code, "fifo-unbalanced");
+    assert!(error.message.contains("1 of 1 tiles popped from vector to cube (FIFO 0) were never freed"), "{error:?}");
+}
