@@ -338,12 +338,10 @@ impl<'a> Decoder<'a> {
     fn terminator(&mut self, data: &OpData, target: &Target) {
         match target {
             Target::Function => {
-                if self.core.is_none() && !data.operands.is_empty() {
-                    if let Some(op) = self.op {
-                        let n = self.code.hosts.len() as u32;
-                        self.code.hosts.push(op);
-                        self.emit(Inst::Host(n));
-                    }
+                if let Some(op) = self.op.filter(|_| self.core.is_none() && !data.operands.is_empty()) {
+                    let n = self.code.hosts.len() as u32;
+                    self.code.hosts.push(op);
+                    self.emit(Inst::Host(n));
                 }
                 self.emit(Inst::End);
             }

@@ -375,7 +375,7 @@ impl Frame {
                     isa::matmul(m.mem, t!(dst), t!(lhs), t!(rhs), isa::Init::Zero, profile)?;
                 }
                 Inst::MatmulAcc { dst, acc, lhs, rhs } => {
-                    if t!(dst) != t!(acc) {
+                    if *t!(dst) != *t!(acc) {
                         isa::copy(m.mem, t!(dst), t!(acc))?;
                     }
                     isa::matmul(m.mem, t!(dst), t!(lhs), t!(rhs), isa::Init::Accumulate, profile)?;
@@ -691,7 +691,7 @@ fn window(tile: &Tile, row: u32, col: u32, rows: u32, cols: u32) -> Result<Tile,
 /// Adds each element of the tile's valid region to global memory, row by row.
 fn atomic_add(view: &memory::View, mem: &[u8], src: &Tile) -> Result<(), Trap> {
     let cols = view.shape.last().copied().unwrap_or(1);
-    let rows = if cols == 0 { 0 } else { view.elements() / cols };
+    let rows = view.elements().checked_div(cols).unwrap_or(0);
     if src.valid_rows as u64 > rows || src.valid_cols as u64 > cols {
         let (r, c) = (src.valid_rows, src.valid_cols);
         return Err(Trap::new("tile-fault", format!("{r}x{c} elements added to a box of {rows}x{cols}")));

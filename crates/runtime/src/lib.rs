@@ -9,6 +9,9 @@
 //! * [`host`]: what the operations of an orchestration do.
 //! * [`scheduler`]: the tasks in flight, the ready units of work, the workers.
 
+// An error ends a run: its size costs nothing.
+#![allow(clippy::result_large_err)]
+
 mod args;
 mod history;
 mod host;
