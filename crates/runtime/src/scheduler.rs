@@ -66,6 +66,7 @@ struct InFlight {
     /// Blocks that have ended.
     ended: u32,
     /// Blocks that stand at `syncall`.
+    #[expect(clippy::vec_box, reason = "groups are large, and move between threads and lists")]
     parked: Vec<Box<Group>>,
     /// Serial launches: units that wait for their turn.
     queue: VecDeque<Unit>,
@@ -109,6 +110,7 @@ pub(crate) struct Scheduler<'a> {
 #[derive(Default)]
 pub(crate) struct Worker {
     pub(crate) index: usize,
+    #[expect(clippy::vec_box, reason = "as above")]
     groups: Vec<Box<Group>>,
     batch: Vec<Finished>,
 }

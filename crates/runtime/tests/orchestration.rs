@@ -101,14 +101,14 @@ fn random_task_graphs_give_the_sequential_result() {
             // No edge that no conflict explains; every conflict ordered by a path; the same edges on every schedule.
             let got: Vec<(u32, u32)> = report.edges.iter().map(|e| (e.from, e.to)).collect();
             assert!(got.iter().all(|e| expected_edges.contains(e)), "a false edge");
-            let mut reach = vec![vec![false; tasks]; tasks];
-            for to in 0..tasks {
-                for &(from, _) in got.iter().filter(|e| e.1 as usize == to) {
-                    reach[to][from as usize] = true;
-                    for k in 0..tasks {
-                        reach[to][k] |= reach[from as usize][k];
-                    }
+            let mut reach: Vec<Vec<bool>> = Vec::new();
+            for to in 0..tasks as u32 {
+                let mut before = vec![false; tasks];
+                for &(from, _) in got.iter().filter(|e| e.1 == to) {
+                    before[from as usize] = true;
+                    before.iter_mut().zip(&reach[from as usize]).for_each(|(b, r)| *b |= r);
                 }
+                reach.push(before);
             }
             assert!(expected_edges.iter().all(|&(a, b)| reach[b as usize][a as usize]), "a lost edge");
             assert_eq!(edges.get_or_insert(report.edges.clone()), &report.edges);
