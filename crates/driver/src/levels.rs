@@ -42,8 +42,11 @@ pub struct Difference {
     pub diagnostic: Diagnostic,
 }
 
-/// Everything the reference says about a run.
-pub(crate) struct Expected {
+/// Everything the reference says about one run of a program.
+pub struct Expected {
+    /// The arguments as given.
+    given: Vec<Arg>,
+    /// The arguments afterwards.
     args: Vec<Arg>,
     outcome: reference::Outcome,
     points: Vec<(reference::Point, u64)>,
@@ -57,19 +60,37 @@ impl reference::Observer for Recorder {
     }
 }
 
-/// Runs the reference on copies of the arguments.
-pub(crate) fn expected(program: &Program, args: &[Arg]) -> Result<Expected, Diagnostic> {
-    let args = copies(args);
-    let mut recorder = Recorder(Vec::new());
-    let options = reference::Options { profile: program.options.profile, definedness: true };
-    let outcome = reference::run(&program.tensor, &args, &options, Some(&mut recorder))?;
-    Ok(Expected { args, outcome, points: recorder.0 })
+impl Expected {
+    /// Runs the reference on copies of the arguments.
+    pub fn new(program: &Program, args: &[Arg]) -> Result<Expected, Diagnostic> {
+        let given = copies(args);
+        let args = copies(args);
+        let mut recorder = Recorder(Vec::new());
+        let options = reference::Options { profile: program.options.profile, definedness: true };
+        let outcome = reference::run(&program.tensor, &args, &options, Some(&mut recorder))?;
+        Ok(Expected { given, args, outcome, points: recorder.0 })
+    }
+
+    /// Which elements of an argument the program defined, one byte each; `None` where all count.
+    pub fn defined(&self, param: usize) -> Option<&[u8]> {
+        self.outcome.defined.get(param)?.as_deref()
+    }
+
+    /// Judges another tile- or machine-level form of the program, run on copies of the same arguments. `Ok` has the
+    /// arguments afterwards.
+    pub fn judge(&self, program: &Program, form: &ir::Program, options: &RunOptions) -> Result<Vec<Arg>, Difference> {
+        let args = copies(&self.given);
+        let result = runtime::Compiled::new(form, program.options.profile)
+            .map_err(|mut errors| errors.swap_remove(0))
+            .and_then(|compiled| run_compiled(&compiled, &args, options, true));
+        compare(program, self, "given", &args, result).map(|_| args)
+    }
 }
 
 /// Runs all levels; the machine level last and on the caller's memory.
 pub(crate) fn run(program: &Program, args: &[Arg], options: &RunOptions) -> Result<Report, Failure> {
     let fail = |d: Diagnostic| Failure::new(d, &program.tensor.sources);
-    let expected = expected(program, args).map_err(fail)?;
+    let expected = Expected::new(program, args).map_err(fail)?;
     let tile_args = copies(args);
     let tile = runtime::Compiled::new(&program.tile, program.options.profile)
         .map_err(|errors| Failure { errors, sources: program.tile.sources.clone() })?;

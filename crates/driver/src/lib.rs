@@ -15,5 +15,5 @@ mod levels;
 mod run;
 
 pub use compile::{Failure, Options, compile};
-pub use levels::{Difference, LevelReport};
+pub use levels::{Difference, Expected, LevelReport};
 pub use run::{Program, ProgramParam, ProgramParamKind, Report, RunOptions, params_of};

@@ -130,6 +130,16 @@ impl Program {
         &self.lookups
     }
 
+    /// The program at the tensor level.
+    pub fn tensor_level(&self) -> &ir::Program {
+        &self.tensor
+    }
+
+    /// The program at the machine level.
+    pub fn machine_level(&self) -> &ir::Program {
+        &self.machine
+    }
+
     /// (name, kind) of the functions of the machine level: `orchestration`, `cube` or `vector`.
     pub fn functions(&self) -> impl Iterator<Item = (&str, &'static str)> {
         self.machine.functions.iter().map(|(_, f)| {
