@@ -36,6 +36,7 @@ struct Tally {
     live: u32,
     found: u32,
     exact: u32,
+    adjacent: u32,
     downstream: u32,
     stopped: u32,
 }
@@ -71,8 +72,9 @@ fn every_live_fault_is_found_at_its_operation() {
                     None => escaped.push(what()),
                     Some(found) => {
                         tally.found += 1;
-                        match place(&program, &mutation, &found) {
+                        match place(&program, &site, &mutation, &found) {
                             Place::Exact => tally.exact += 1,
+                            Place::Adjacent => tally.adjacent += 1,
                             Place::Downstream => tally.downstream += 1,
                             Place::Stopped => tally.stopped += 1,
                             Place::Elsewhere => mislocated.push(format!("{} -> {found:?}", what())),
@@ -212,23 +214,54 @@ fn differs(expected: &Expected, right: &[Arg], left: &[Arg]) -> bool {
 
 enum Place {
     Exact,
+    /// An operation that uses the value directly, or the first one wrong inside the loop or scope that is.
+    Adjacent,
+    /// One further on.
     Downstream,
     /// The machine stopped with an error at a line.
     Stopped,
     Elsewhere,
 }
 
-fn place(program: &Program, mutation: &Mutation, found: &Found) -> Place {
+fn place(program: &Program, site: &mutate::Site, mutation: &Mutation, found: &Found) -> Place {
     let Some(op) = found.op else {
         return if found.has_place || found.message.contains("fails") { Place::Stopped } else { Place::Elsewhere };
     };
-    match mutation.origin {
-        Some(origin) if origin == op => Place::Exact,
-        Some(origin) if downstream(program, origin).contains(&op) => Place::Downstream,
-        // A fault in code that no operation of the user's stands for: the queue between the cores, a loop made by tiling.
-        None => Place::Downstream,
-        Some(_) => Place::Elsewhere,
+    // A fault in code that no operation of the user's stands for: the queue between the cores, a loop made by tiling.
+    let Some(origin) = mutation.origin else { return Place::Downstream };
+    if origin == op {
+        return Place::Exact;
     }
+    // The tile whose bytes another one took is the one that goes wrong.
+    let victim = match site.partner {
+        Some(mutate::Partner::Op(op)) => program.machine_level().functions[site.function].ops[op].origin.map(|o| o.op),
+        _ => None,
+    };
+    let after_barrier = site.fault == Fault::DroppedSync && follows(program, origin, op);
+    let causes = std::iter::once(origin).chain(victim);
+    if causes.clone().any(|cause| adjacent(program, cause, op)) {
+        Place::Adjacent
+    } else if after_barrier || causes.into_iter().any(|cause| downstream(program, cause).contains(&op)) {
+        Place::Downstream
+    } else {
+        Place::Elsewhere
+    }
+}
+
+/// Does `op` come after `barrier`? What a missing `syncall` leaves unordered does.
+fn follows(program: &Program, barrier: Op, op: Op) -> bool {
+    let tensor = program.tensor_level();
+    let order = tensor.functions[tensor.entry].walk();
+    order.iter().skip_while(|&&o| o != barrier).any(|&o| o == op)
+}
+
+/// Does `op` have an operand that `origin` makes, or is it inside a region of `origin`?
+fn adjacent(program: &Program, origin: Op, op: Op) -> bool {
+    let tensor = program.tensor_level();
+    let f = &tensor.functions[tensor.entry];
+    let (cause, effect) = (&f.ops[origin], &f.ops[op]);
+    let made = |v: &ir::Value| cause.results.contains(v) || cause.dests.contains(v);
+    effect.operands.iter().chain(&effect.dests).any(made) || f.blocks[effect.block].parent == Some(origin)
 }
 
 /// Operations of the entry that use the value of `origin`: through SSA, regions, tiles changed in place, and tensors.
@@ -317,14 +350,14 @@ fn arguments(program: &Program, seed: u64) -> Vec<Arg> {
 
 fn table(tallies: &BTreeMap<&str, Tally>) -> String {
     let mut out = format!(
-        "{:<22}{:>6}{:>10}{:>6}{:>6}{:>7}{:>7}{:>12}{:>9}\n",
-        "fault", "made", "rejected", "dead", "live", "found", "exact", "downstream", "stopped"
+        "{:<22}{:>6}{:>10}{:>6}{:>6}{:>7}{:>7}{:>9}{:>12}{:>9}\n",
+        "fault", "made", "rejected", "dead", "live", "found", "exact", "adjacent", "downstream", "stopped"
     );
     let mut total = Tally::default();
     let line = |name: &str, t: &Tally| {
         format!(
-            "{name:<22}{:>6}{:>10}{:>6}{:>6}{:>7}{:>7}{:>12}{:>9}\n",
-            t.made, t.rejected, t.dead, t.live, t.found, t.exact, t.downstream, t.stopped
+            "{name:<22}{:>6}{:>10}{:>6}{:>6}{:>7}{:>7}{:>9}{:>12}{:>9}\n",
+            t.made, t.rejected, t.dead, t.live, t.found, t.exact, t.adjacent, t.downstream, t.stopped
         )
     };
     for (name, t) in tallies {
@@ -335,6 +368,7 @@ fn table(tallies: &BTreeMap<&str, Tally>) -> String {
         total.live += t.live;
         total.found += t.found;
         total.exact += t.exact;
+        total.adjacent += t.adjacent;
         total.downstream += t.downstream;
         total.stopped += t.stopped;
     }

@@ -99,6 +99,18 @@ pub fn digest_view(view: &View) -> u64 {
     if walked.is_err() || !ok { 0 } else { h.finish() }
 }
 
+/// The digest of a box that was just written: what it holds, and which bytes of its buffer it spans.
+pub fn digest_store(view: &View) -> u64 {
+    let mut h = Hasher::new(view.dtype, view.elements());
+    h.word(digest_view(view));
+    // An empty or misplaced box spans nothing.
+    if let Ok(span) = view.extent() {
+        h.word(span.start);
+        h.word(span.end);
+    }
+    h.finish()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -435,7 +435,7 @@ impl Frame {
                 }
                 Inst::ObserveView { point, view } => {
                     let view = self.resolve(*view)?;
-                    let digest = isa::digest_view(&self.pointers[view].view);
+                    let digest = isa::digest_store(&self.pointers[view].view);
                     self.observe(code, m, *point, digest);
                 }
                 Inst::ObserveScalar { point, dtype, ptr, offset } => {
@@ -445,7 +445,7 @@ impl Frame {
                     view.offset = (at / dtype.size()) as u64;
                     view.shape = Dims::new(&[1]).map_err(Trap::memory)?;
                     view.strides = Dims::new(&[1]).map_err(Trap::memory)?;
-                    let digest = isa::digest_view(&view);
+                    let digest = isa::digest_store(&view);
                     self.observe(code, m, *point, digest);
                 }
 

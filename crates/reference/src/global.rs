@@ -314,7 +314,7 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
             let offset = (at / element.size()) as u64;
             let (shape, strides) = (Dims::new(&[1])?, Dims::new(&[1])?);
             let view = View { offset, shape, strides, ..tensor.view.clone() };
-            self.report(op.op, frame, isa::digest_view(&view));
+            self.report(op.op, frame, isa::digest_store(&view));
         }
         Ok(())
     }

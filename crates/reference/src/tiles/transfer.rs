@@ -76,7 +76,7 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
         }
         self.globals.written(tensor.global);
         if self.observed() {
-            let digest = isa::digest_view(&view);
+            let digest = isa::digest_store(&view);
             self.report(op.op, frame, digest);
         }
         Ok(())

@@ -58,7 +58,7 @@ fn values_are_reported_per_task_block_and_time() {
     let arg = f32s(&[8], &doubled);
     let stored: &View = view(&arg);
     let store = record.0.iter().find(|(p, _)| p.block == 1 && entry.ops[p.op].opcode == Opcode::Store).unwrap();
-    assert_eq!(store.1, isa::digest_view(stored));
+    assert_eq!(store.1, isa::digest_store(stored));
     // Different rows, different digests; a store has that of the tile it stores.
     let digests: std::collections::BTreeSet<u64> = record.0.iter().map(|(_, d)| *d).collect();
     assert_eq!(digests.len(), 4 * 2 + 1, "{:?}", record.0);
