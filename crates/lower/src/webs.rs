@@ -92,7 +92,10 @@ pub(crate) fn build(
                 .all(|&x| webs.members(webs.of(b)).iter().all(|&y| !conflicts.contains(&(x.min(y), x.max(y)))))
     };
     for &(a, b) in &joins.same {
-        webs.merge(a, b);
+        // A product may join other values in Vec; then the join copies.
+        if spaces.home(a) == spaces.home(b) {
+            webs.merge(a, b);
+        }
     }
     let accumulations = ops.iter().filter(|&&op| f.ops[op].opcode == Opcode::TMatmulAcc);
     for &op in accumulations {
