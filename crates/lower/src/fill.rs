@@ -2,9 +2,10 @@
 //!
 //! The reference has zeros wherever nothing was written. A kernel fills explicitly, and only where the difference could
 //! be seen: a fresh tile that is used (unless the first iteration of a loop replaces it unseen), and a value with a partial
-//! valid region of which an operation reads more than that (another valid region, a window, a reshape). All other operations stay inside the valid regions of their operands.
+//! valid region of which an operation reads more than that (another valid region, a window, a reshape, a vector
+//! shorter than its matrix). All other operations stay inside the valid regions of their operands.
 
-use ir::{Function, Opcode, Value};
+use ir::{Dim, Function, Opcode, Value};
 
 /// Whether zeros go to the whole buffer before the operation that makes `value`.
 pub(crate) fn is_needed(f: &Function, value: Value) -> bool {
@@ -25,6 +26,7 @@ pub(crate) fn is_needed(f: &Function, value: Value) -> bool {
             let data = &f.ops[user];
             match data.opcode {
                 Opcode::SetValidShape | Opcode::TExtract | Opcode::TReshape | Opcode::TGetVal => return true,
+                _ if is_short_vector(f, user, name) => return true,
                 _ => {}
             }
             for other in joined(f, user, name) {
@@ -35,6 +37,64 @@ pub(crate) fn is_needed(f: &Function, value: Value) -> bool {
         }
     }
     false
+}
+
+/// Whether `user` spreads `vector` over a matrix that may be valid where the vector is not.
+fn is_short_vector(f: &Function, user: ir::Op, vector: Value) -> bool {
+    use Opcode as C;
+    let data = &f.ops[user];
+    let rows = match data.opcode {
+        C::TRowExpandAdd
+        | C::TRowExpandSub
+        | C::TRowExpandMul
+        | C::TRowExpandDiv
+        | C::TRowExpandMax
+        | C::TRowExpandMin => true,
+        C::TColExpandAdd
+        | C::TColExpandSub
+        | C::TColExpandMul
+        | C::TColExpandDiv
+        | C::TColExpandMax
+        | C::TColExpandMin => false,
+        _ => return false,
+    };
+    let (a, v) = (data.named("a")[0], data.named("v")[0]);
+    let rank = f.ty(a).as_tile().map_or(0, |t| t.shape.len());
+    let mut axes = if rows { 0..rank.saturating_sub(1) } else { rank.saturating_sub(1)..rank };
+    v == vector && axes.any(|axis| extent(f, a, axis).is_none_or(|e| extent(f, v, axis) != Some(e)))
+}
+
+/// A valid extent: known, or the index that the operation that made it was given.
+#[derive(PartialEq)]
+enum Known {
+    Static(u64),
+    Given(Value),
+}
+
+/// The valid extent of a value along an axis, if it can be told where it comes from.
+fn extent(f: &Function, value: Value, axis: usize) -> Option<Known> {
+    use Opcode as C;
+    let ty = f.ty(value).as_tile()?;
+    if let Dim::Static(n) = ty.valid[axis] {
+        return Some(Known::Static(n));
+    }
+    let data = &f.ops[f.def_op(value)?];
+    match data.opcode {
+        C::Load | C::TExpandS | C::TExtract => {
+            let before = ty.valid[..axis].iter().filter(|d| **d == Dim::Dynamic).count();
+            data.named("valid").get(before).map(|&v| Known::Given(v))
+        }
+        C::SetValidShape => Some(Known::Given(data.named(if axis == 0 { "row" } else { "col" })[0])),
+        C::TTrans => extent(f, data.operands[0], 1 - axis),
+        C::TMatmul | C::TMatmulAcc | C::TReshape | C::TFillPad | C::TileCreate => None,
+        _ if !data.regions.is_empty() => None,
+        // Reductions keep the other axis, broadcasts have the matrix', elementwise operations what all operands have.
+        C::TAdd | C::TSub | C::TMul | C::TDiv | C::TMax | C::TMin => {
+            let (a, b) = (extent(f, data.operands[0], axis)?, extent(f, data.operands[1], axis)?);
+            (a == b).then_some(a)
+        }
+        _ => data.operands.first().and_then(|&a| extent(f, a, axis)),
+    }
 }
 
 /// The names that get `value` where `user` joins or ends a region.

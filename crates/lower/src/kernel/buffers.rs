@@ -218,7 +218,9 @@ impl Kernel<'_> {
         }
         let full = [Extent::Static(rows), Extent::Static(cols)];
         let partial = extents != full;
-        let whole = partial && (is_column(&ty) || fill::is_needed(self.src, value) || self.is_reshaped(value));
+        let copies = |op: Op| matches!(self.src.ops[op].opcode, Opcode::TReshape | Opcode::SetValidShape);
+        let renamed = self.is_reshaped(value) || self.src.def_op(value).is_some_and(copies);
+        let whole = partial && (is_column(&ty) || fill::is_needed(self.src, value) || renamed);
         let held = if whole {
             let buffer = tile::buffer(ty.dtype, rows, cols, place.space(), self.arch);
             let root = self.alloc(buffer)?;

@@ -40,7 +40,13 @@ impl Kernel<'_> {
                 return Err(self.internal("a copy of an accumulator"));
             }
             let ty = self.tile_type(target)?;
-            let extents = self.matrix_extents(source)?;
+            let mut extents = self.matrix_extents(source)?;
+            let mut from = self.held(source, Place::Vec)?;
+            if self.buffer_type(from.root).is_fully_valid() {
+                // What is outside the valid region comes along, as it does where names share a buffer.
+                from.tile = from.root;
+                extents = [Extent::Static(ty.rows()), Extent::Static(ty.cols())];
+            }
             let web = self.webs.of(target);
             let root = *self.roots.get(&web).ok_or_else(|| self.internal("a buffer that is not there yet"))?;
             let root = self.reshape(root, ty.rows(), ty.cols());
@@ -49,7 +55,7 @@ impl Kernel<'_> {
             pending.push(Copy {
                 target: (web, into),
                 reads: at_home.then(|| self.webs.of(source)),
-                source: self.flat_view(source, Place::Vec)?,
+                source: if is_column(&ty) { self.as_row(from) } else { from.tile },
                 shape: if is_column(&ty) { (1, ty.rows()) } else { flat(&ty) },
                 extents: if is_column(&ty) { [Extent::Static(1), extents[0]] } else { extents },
             });

@@ -7,7 +7,7 @@ use dtype::RoundMode;
 use ir::builder::attrs;
 use ir::{Dim, Op, Opcode, Type, Value};
 
-use super::Kernel;
+use super::{Held, Kernel};
 use crate::Fail;
 use crate::extent::Extent;
 use crate::fill;
@@ -384,20 +384,25 @@ impl Kernel<'_> {
             }
             return self.cross(value);
         }
+        // All of the source's bytes, valid or not: nothing is said about what becomes valid.
         let ty = self.tile_type(value)?;
-        let matrix = self.matrix_extents(value)?;
-        let dest = self.flat_view(value, Place::Vec)?;
-        let from = self.held(source, Place::Vec)?;
-        let from = if is_column(&ty) {
-            let root = self.reshape(from.root, 1, ty.rows());
-            self.window(root, [Extent::Static(1), matrix[0]])
+        let from = self.held(source, Place::Vec)?.root;
+        let (from, dest) = if is_column(&ty) {
+            (self.reshape(from, 1, ty.rows()), self.reshape(held.root, 1, ty.rows()))
         } else {
-            let root = self.reshape(from.root, ty.rows(), ty.cols());
-            self.window(root, matrix)
+            (self.reshape(from, ty.rows(), ty.cols()), held.root)
         };
-        // All of the source's bytes that the result wants, valid or not.
-        let new = self.b.dest(Opcode::TMov, &[&[from]], dest, attrs([]));
-        self.finish(value, new)
+        let copy = self.b.dest(Opcode::TMov, &[&[from]], dest, attrs([]));
+        let matrix = self.matrix_extents(value)?;
+        let tile = self.window(held.root, matrix);
+        if tile == held.root {
+            return self.finish(value, copy);
+        }
+        self.tiles.insert((value, Place::Vec), Held { root: held.root, tile });
+        match self.b.func.def_op(tile) {
+            Some(window) => self.finish(value, window),
+            None => self.cross(value),
+        }
     }
 
     fn textract(&mut self, op: Op) -> Result<(), Fail> {
