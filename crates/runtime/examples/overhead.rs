@@ -102,6 +102,18 @@ func @rows orchestration(%x: inout tensor<?x8xf32>, %y: inout tensor<?x8xf32>, %
   return
 }
 
+func @shared orchestration(%x: inout tensor<?x8xf32>, %y: inout tensor<?x8xf32>, %s: inout tensor<1xi32>, %n: in index) {
+  %c0 = const {value = 0} : index
+  %c1 = const {value = 1} : index
+  %xs = tensor_slice %x offsets(%c0, %c0) {sizes = [1, 8]} : tensor<1x8xf32>
+  for %c0, %n, %c1 {kind = parallel} (%i: index) {
+    %ys = tensor_slice %y offsets(%i, %c0) {sizes = [1, 8]} : tensor<1x8xf32>
+    %t = submit args(%xs, %ys) {kernels = [@element], name = "element", directions = "in,out"} : task
+    yield
+  }
+  return
+}
+
 func @chain orchestration(%x: inout tensor<?x8xf32>, %y: inout tensor<?x8xf32>, %s: inout tensor<1xi32>, %n: in index) {
   %c0 = const {value = 0} : index
   %c1 = const {value = 1} : index
@@ -143,9 +155,10 @@ fn main() {
     let count = 50_000u64;
     let (x, y, s) = (view(DType::F32, &[count, 8]), view(DType::F32, &[count, 8]), view(DType::I32, &[1]));
     println!("{:<44} {:>8} {:>12} {:>22}", "what", "threads", "ns each", "of the calling thread");
-    let cases: [(&str, &str, u64, f64); 6] = [
+    let cases: [(&str, &str, u64, f64); 7] = [
         ("empty task", "empty", count, 1.0),
         ("task: load, add, store of one row of 8", "rows", count, 1.0),
+        ("task: reads a row that all read", "shared", count, 1.0),
         ("task: the same row again and again", "chain", count, 1.0),
         ("tile instruction on 8 elements, in a loop", "one_tiles", 1_000_000, 1.0),
         ("partition and load of 8 elements, in a loop", "one_transfers", 1_000_000, 1.0),

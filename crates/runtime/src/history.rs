@@ -12,6 +12,10 @@ use trace::{Cause, Region};
 
 /// Accesses closer together than a cache line share a cell.
 const FINEST: u32 = 6;
+/// The newest entries of a cell that an access is compared with, to share one.
+const RECENT: usize = 4;
+/// Tasks of an entry from which on it is searched for those that are done.
+const CROWD: usize = 64;
 /// Insertions between sweeps for entries of tasks that are done.
 const SWEEP: usize = 8192;
 
@@ -19,7 +23,8 @@ const SWEEP: usize = 8192;
 struct Entry {
     region: Region,
     end: i64,
-    task: u32,
+    /// In submission order. Tasks that read the very same bytes (weights, say) share an entry.
+    tasks: Vec<u32>,
     /// Cells that refer to it; 0: free.
     cells: u32,
 }
@@ -80,9 +85,9 @@ impl History {
                 for (_, cell) in map.range_mut(cells(level, low, high)) {
                     cell.retain(|&index| {
                         let e = &mut entries[index as usize];
-                        let finished = !record && done(e.task);
+                        let finished = !record && e.tasks.iter().all(|&t| done(t));
                         if !finished && low < e.end && e.region.start < high && region.overlaps(&e.region) {
-                            found(e.task, cause);
+                            e.tasks.iter().for_each(|&t| found(t, cause));
                             if write && region.covers(&e.region) {
                                 // Its other cell finds it gone.
                                 e.end = i64::MIN;
@@ -107,7 +112,7 @@ impl History {
                 for index in map.range(cells(level, low, high)).flat_map(|(_, cell)| cell) {
                     let e = &self.entries[*index as usize];
                     if low < e.end && e.region.start < high && region.overlaps(&e.region) {
-                        found(e.task);
+                        e.tasks.iter().for_each(|&t| found(t));
                     }
                 }
             }
@@ -126,18 +131,31 @@ impl History {
         let (low, high) = (region.start, region.end());
         let level = level(low, high);
         let cells = cells(level, low, high);
-        let entry = Entry { region: *region, end: high, task, cells: (cells.end() - cells.start() + 1) as u32 };
+        let map = self.grids[usize::from(write)].levels.entry(level).or_default();
+        for &index in map.get(cells.start()).iter().flat_map(|cell| cell.iter().rev().take(RECENT)) {
+            let e = &mut self.entries[index as usize];
+            if e.end != i64::MIN && e.region == *region {
+                if e.tasks.len() >= CROWD && e.tasks.len().is_multiple_of(CROWD) && !self.record {
+                    e.tasks.retain(|&t| !done(t));
+                }
+                e.tasks.push(task);
+                return;
+            }
+        }
+        let references = (cells.end() - cells.start() + 1) as u32;
         let index = match self.free.pop() {
             Some(i) => {
-                self.entries[i as usize] = entry;
+                let e = &mut self.entries[i as usize];
+                e.tasks.clear();
+                (e.region, e.end, e.cells) = (*region, high, references);
                 i
             }
             None => {
-                self.entries.push(entry);
+                self.entries.push(Entry { region: *region, end: high, tasks: Vec::new(), cells: references });
                 self.entries.len() as u32 - 1
             }
         };
-        let map = self.grids[usize::from(write)].levels.entry(level).or_default();
+        self.entries[index as usize].tasks.push(task);
         cells.for_each(|cell| map.entry(cell).or_default().push(index));
     }
 
@@ -149,7 +167,7 @@ impl History {
                 map.retain(|_, cell| {
                     cell.retain(|&index| {
                         let e = &mut entries[index as usize];
-                        let gone = e.end == i64::MIN || done(e.task);
+                        let gone = e.end == i64::MIN || e.tasks.iter().all(|&t| done(t));
                         if gone {
                             drop_cell(e, index, free);
                         }
