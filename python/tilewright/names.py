@@ -21,6 +21,10 @@ from .language._types import RUNTIME, Array, DataType, DynVar, InOut, Out, Scala
 # Element types that programs can have. The others are names of the language that the front end refuses.
 SUPPORTED = set("BOOL INT8 INT16 INT32 INT64 INDEX UINT8 UINT16 UINT32 UINT64 FP16 BF16 FP32".split())
 
+# Builtins that the front end computes with itself, if nothing of the program has their name. (The others are objects
+# that kernels cannot use.)
+FRONT_END_BUILTINS = set("len min max abs int float bool sum range list tuple print".split())
+
 _MISSING = object()
 
 
@@ -85,7 +89,7 @@ class Functions:
         if isinstance(value, (dict, set, types.FunctionType, types.BuiltinFunctionType)):
             return ("other", type(value).__name__)
         if isinstance(value, type) and value.__module__ == "builtins":
-            return ("other", f"builtin {value.__name__}")
+            return ("other", f"type {value.__name__}")
         if hasattr(value, "__dict__") or hasattr(type(value), "__slots__"):
             return ("namespace",)
         return ("other", type(value).__name__)
@@ -100,8 +104,7 @@ def _variable(function, name):
             return _MISSING
     if name in function.__globals__:
         return function.__globals__[name]
-    # A closure variable that only the annotations use is not a free variable of the body.
-    return getattr(builtins, name, _MISSING)
+    return _MISSING if name in FRONT_END_BUILTINS else getattr(builtins, name, _MISSING)
 
 
 def _attribute(value, name):
