@@ -20,6 +20,8 @@ mod machine;
 mod problem;
 mod tiles;
 
+use std::sync::atomic::AtomicBool;
+
 use diag::Diagnostic;
 use dtype::Profile;
 use ir::{Op, Program};
@@ -73,16 +75,29 @@ pub fn run(
     options: &Options,
     observer: Option<&mut dyn Observer>,
 ) -> Result<Outcome, Diagnostic> {
+    run_until(program, args, options, observer, &AtomicBool::new(false))
+}
+
+/// As [`run`], but ends with an error (`interrupted`) soon after somebody sets `interrupt`: at the next iteration of a
+/// loop, block of a scope or tile operation.
+#[expect(clippy::result_large_err, reason = "once per run")]
+pub fn run_until(
+    program: &Program,
+    args: &[Arg],
+    options: &Options,
+    observer: Option<&mut dyn Observer>,
+    interrupt: &AtomicBool,
+) -> Result<Outcome, Diagnostic> {
     let Some(entry) = program.functions.get(program.entry) else {
         return Err(Diagnostic::error("malformed-ir", "a program without its entry"));
     };
     let code = flatten::flatten(entry, options.profile).map_err(|e| *e)?;
     // Shortens the trait object's lifetime, which an `Option` would keep.
-    let observer = observer.map(|observer| observer as &mut dyn Observer);
+    let watch = machine::Watch { observer: observer.map(|observer| observer as &mut dyn Observer), interrupt };
     let outcome = if options.definedness {
-        machine::Machine::<true>::new(entry, args, options, observer).and_then(|m| m.execute(&code))
+        machine::Machine::<true>::new(entry, args, options, watch).and_then(|m| m.execute(&code))
     } else {
-        machine::Machine::<false>::new(entry, args, options, observer).and_then(|m| m.execute(&code))
+        machine::Machine::<false>::new(entry, args, options, watch).and_then(|m| m.execute(&code))
     };
     outcome.map_err(|e| *e)
 }

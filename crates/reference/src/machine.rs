@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use diag::Diagnostic;
 use dtype::scalar::{self, CmpOp, ScalarError};
@@ -23,7 +25,22 @@ pub(crate) struct Machine<'a, const DEFINED: bool> {
     pub(crate) globals: Globals,
     args: Vec<Arg>,
     tasks: u32,
-    observer: Option<&'a mut dyn Observer>,
+    watch: Watch<'a>,
+}
+
+/// Who looks at a run from outside.
+pub(crate) struct Watch<'a> {
+    pub(crate) observer: Option<&'a mut dyn Observer>,
+    pub(crate) interrupt: &'a AtomicBool,
+}
+
+impl Watch<'_> {
+    fn interrupted(&self) -> Result<()> {
+        if self.interrupt.load(Relaxed) {
+            return Err(Problem::error("interrupted", "the run was interrupted".to_owned()));
+        }
+        Ok(())
+    }
 }
 
 /// A fixed number of scalars or task ids, and which of them are undefined.
@@ -120,7 +137,7 @@ impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
         func: &'a Function,
         args: &[Arg],
         options: &Options,
-        observer: Option<&'a mut dyn Observer>,
+        watch: Watch<'a>,
     ) -> std::result::Result<Machine<'a, DEFINED>, Box<Diagnostic>> {
         let mut globals = Globals::new(DEFINED);
         globals.bind(func, args)?;
@@ -131,7 +148,7 @@ impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
             globals,
             args: args.to_vec(),
             tasks: 0,
-            observer,
+            watch,
         })
     }
 
@@ -205,6 +222,9 @@ impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
                 Instr::MoveTensor { dst, src } => frame.tensors[dst as usize] = frame.tensors[src as usize].clone(),
                 Instr::MoveArray { dst, src } => frame.arrays[dst as usize] = frame.arrays[src as usize].clone(),
                 Instr::Jump(target) => {
+                    if (target as usize) < pc {
+                        place!(self.watch.interrupted());
+                    }
                     pc = target as usize;
                     continue;
                 }
@@ -234,6 +254,7 @@ impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
                     frame.scalars[var as usize] = Scalar::new(dtype, next).bits;
                     frame.scalars[trips as usize] -= 1;
                     if get!(trips) != 0 {
+                        place!(self.watch.interrupted());
                         pc = top as usize;
                         continue;
                     }
@@ -306,6 +327,7 @@ impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
                 }
                 Instr::Tile(number) => {
                     let op = &body.tile_ops[number as usize];
+                    place!(self.watch.interrupted());
                     place!(self.tile_op(op, frame));
                 }
                 Instr::Scope { scope, blocks, dst } => {
@@ -339,12 +361,13 @@ impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
     ) -> std::result::Result<(), Failure> {
         if !body.syncs {
             for block in 0..blocks {
-                let mut frame = self.enter(body, outer, task, block, blocks);
+                let mut frame = self.enter(body, outer, task, block, blocks)?;
                 self.run(code, body, &mut frame)?;
             }
             return Ok(());
         }
-        let mut frames: Vec<Frame> = (0..blocks).map(|block| self.enter(body, outer, task, block, blocks)).collect();
+        let frames = (0..blocks).map(|block| self.enter(body, outer, task, block, blocks));
+        let mut frames: Vec<Frame> = frames.collect::<Result<_>>()?;
         loop {
             let mut stops = Vec::with_capacity(frames.len());
             for frame in &mut frames {
@@ -366,7 +389,8 @@ impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
         }
     }
 
-    fn enter(&self, body: &Body, outer: &Frame, task: u32, block: u32, blocks: u32) -> Frame {
+    fn enter(&self, body: &Body, outer: &Frame, task: u32, block: u32, blocks: u32) -> Result<Frame> {
+        self.watch.interrupted()?;
         let mut frame = Frame::new(body, DEFINED);
         (frame.task, frame.block, frame.blocks) = (task, block, blocks);
         for &(from, to) in &body.captures {
@@ -390,16 +414,16 @@ impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
         if let Some(slot) = body.block_index {
             frame.scalars[slot as usize] = block as u64;
         }
-        frame
+        Ok(frame)
     }
 
     pub(crate) fn observed(&self) -> bool {
-        self.observer.is_some()
+        self.watch.observer.is_some()
     }
 
     /// Tells the observer that `op` has made its value.
     pub(crate) fn report(&mut self, op: Op, frame: &mut Frame, digest: u64) {
-        let Some(observer) = self.observer.as_deref_mut() else {
+        let Some(observer) = self.watch.observer.as_deref_mut() else {
             return;
         };
         let index = ir::Entity::index(op);

@@ -147,3 +147,24 @@ fn what_this_level_does_not_have_is_named() {
     assert!(error.message.contains("`get_block_idx`"), "{}", error.message);
     assert!(line.contains("get_block_idx"), "{line}");
 }
+
+#[test]
+fn an_endless_loop_can_be_interrupted() {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    for ops in [
+        "for #0, #9223372036854775807, #1 {kind = range} (%i: index) {\nyield\n}",
+        "while {\n%t = cmp #1, #1 {predicate = eq} : i1\ncondition %t\n}, {\nyield\n}",
+        "%k = scope blocks(#4294967295) {name = \"k\"} : task (%b: index) {\nyield\n}",
+    ] {
+        let program = parse(&text("", &format!("{ops}\nreturn")));
+        let interrupt = AtomicBool::new(false);
+        let error = std::thread::scope(|s| {
+            let run = s.spawn(|| reference::run_until(&program, &[], &PLAIN, None, &interrupt).map_err(Box::new));
+            std::thread::sleep(std::time::Duration::from_millis(20));
+            assert!(!run.is_finished(), "{ops}");
+            interrupt.store(true, Relaxed);
+            run.join().expect("no panic").expect_err("interrupted")
+        });
+        assert_eq!(error.code, "interrupted");
+    }
+}
