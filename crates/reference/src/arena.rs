@@ -78,6 +78,28 @@ impl Arena {
         tile
     }
 
+    /// Whether every element of the valid region of a (row-major) matrix is defined. `false` for an empty one: what an
+    /// instruction makes of nothing is for the instruction to say.
+    pub(crate) fn is_defined(&self, tile: &isa::Tile) -> bool {
+        let bytes = tile.valid_cols as usize * tile.dtype.size();
+        tile.valid_rows > 0
+            && bytes > 0
+            && (0..tile.valid_rows).all(|r| {
+                let at = tile.byte_offset(r, 0);
+                // No early exit inside a row: this way it is a vector loop.
+                self.shadow[at..at + bytes].iter().fold(1, |all, &b| all & b) == 1
+            })
+    }
+
+    /// Marks the valid region of a (row-major) matrix.
+    pub(crate) fn define(&mut self, tile: &isa::Tile) {
+        let bytes = tile.valid_cols as usize * tile.dtype.size();
+        for r in 0..tile.valid_rows {
+            let at = tile.byte_offset(r, 0);
+            self.shadow[at..at + bytes].fill(1);
+        }
+    }
+
     fn raw(&mut self, dtype: DType, shape: Dims<u64>, valid: Dims<u64>) -> TileValue {
         let exact = shape.iter().product::<u64>() as usize * dtype.size();
         let bytes = exact.next_multiple_of(ALIGN).max(ALIGN);

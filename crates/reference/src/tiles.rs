@@ -17,12 +17,18 @@ use crate::code::{TileKind, TileOp};
 use crate::machine::{Frame, Machine};
 use crate::problem::{Fail, Problem, Result};
 
-/// Runs one instruction on the data and, if tracked, its twin on the shadow.
+/// Runs one instruction on the data and, if tracked, its twin on the shadow: `sources => what is written: instruction`.
+/// Sources that are wholly defined, the usual case, make a wholly defined result.
 macro_rules! instruction {
-    ($machine:expr, $name:ident ( $($arg:expr),* )) => {{
-        isa::$name(&mut $machine.arena.mem, $($arg),*)?;
+    ($machine:expr, [$($source:expr),*] => $written:expr, $name:ident ( $($arg:expr),* )) => {{
+        let arena = &mut $machine.arena;
+        isa::$name(&mut arena.mem, $($arg),*)?;
         if DEFINED {
-            shadow::$name(&mut $machine.arena.shadow, $($arg),*)?;
+            if true $(&& arena.is_defined($source))* {
+                arena.define($written);
+            } else {
+                shadow::$name(&mut arena.shadow, $($arg),*)?;
+            }
         }
     }};
 }
@@ -45,7 +51,8 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 let tile = self.arena.tile(op.dtype, op.shape, valid);
                 let value = frame.scalar(op.at[0], *scalar);
                 for rows in runs(&op.shape, &valid) {
-                    instruction!(self, fill(&tile.plane(rows, tile.valid_cols()), value));
+                    let d = tile.plane(rows, tile.valid_cols());
+                    instruction!(self, [] => &d, fill(&d, value));
                 }
                 self.scalar_decides(frame, op.at[0], &tile);
                 tile
@@ -55,7 +62,8 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 let tile = self.arena.tile(op.dtype, op.shape, valid);
                 let start = frame.scalar(op.at[0], *scalar);
                 for rows in runs(&op.shape, &valid) {
-                    instruction!(self, iota(&tile.plane(rows, tile.valid_cols()), start, *descending));
+                    let d = tile.plane(rows, tile.valid_cols());
+                    instruction!(self, [] => &d, iota(&d, start, *descending));
                 }
                 self.scalar_decides(frame, op.at[0], &tile);
                 tile
@@ -63,14 +71,14 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
             TileKind::Copy => {
                 let a = source(op, frame, 0)?;
                 self.elementwise(op, a.valid, &a, None, |m, d, a, _| {
-                    instruction!(m, copy(d, a));
+                    instruction!(m, [a] => d, copy(d, a));
                     Ok(())
                 })?
             }
             TileKind::Unary(f) => {
                 let a = source(op, frame, 0)?;
                 self.elementwise(op, a.valid, &a, None, |m, d, a, _| {
-                    instruction!(m, unary(*f, d, a));
+                    instruction!(m, [a] => d, unary(*f, d, a));
                     Ok(())
                 })?
             }
@@ -81,7 +89,7 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                     *x = y.min(*x);
                 }
                 self.elementwise(op, valid, &a, Some(&b), |m, d, a, b| {
-                    instruction!(m, binary(*f, d, a, b));
+                    instruction!(m, [a, b] => d, binary(*f, d, a, b));
                     Ok(())
                 })?
             }
@@ -89,7 +97,7 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 let a = source(op, frame, 0)?;
                 let value = frame.scalar(op.at[0], *scalar);
                 let tile = self.elementwise(op, a.valid, &a, None, |m, d, a, _| {
-                    instruction!(m, binary_scalar(*f, d, a, value, *reversed));
+                    instruction!(m, [a] => d, binary_scalar(*f, d, a, value, *reversed));
                     Ok(())
                 })?;
                 self.scalar_decides(frame, op.at[0], &tile);
@@ -106,7 +114,7 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                     let d = self.arena.tile(to, a.shape, a.valid);
                     for rows in runs(&a.shape, &a.valid) {
                         let (d, s) = (d.plane(rows, d.valid_cols()), a.plane(rows, a.valid_cols()));
-                        instruction!(self, convert(&d, &s, *mode, *saturate, profile));
+                        instruction!(self, [&s] => &d, convert(&d, &s, *mode, *saturate, profile));
                     }
                     a = d;
                 }
@@ -125,7 +133,8 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 };
                 let profile = self.profile;
                 for rows in runs(&a.shape, &a.valid) {
-                    instruction!(self, row_reduce(*f, &tile.plane(rows, 1), &a.plane(rows, a.valid_cols()), profile));
+                    let (d, s) = (tile.plane(rows, 1), a.plane(rows, a.valid_cols()));
+                    instruction!(self, [&s] => &d, row_reduce(*f, &d, &s, profile));
                 }
                 tile
             }
@@ -136,7 +145,7 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 let tile = self.arena.zeroed(op.dtype, op.shape, valid);
                 let d = tile.matrix().with_valid(1, s.valid_cols);
                 let profile = self.profile;
-                instruction!(self, col_reduce(*f, &d, &s, profile));
+                instruction!(self, [&s] => &d, col_reduce(*f, &d, &s, profile));
                 tile
             }
             TileKind::RowExpand(f) => {
@@ -155,7 +164,8 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 for rows in runs(&op.shape, &valid) {
                     let d = tile.plane(rows, tile.valid_cols());
                     let a = a.as_ref().map(|a| a.plane(rows, a.valid_cols()));
-                    instruction!(self, row_expand(*f, &d, a.as_ref(), &v.plane(rows, 1)));
+                    let v = v.plane(rows, 1);
+                    instruction!(self, [&v, a.as_ref().unwrap_or(&v)] => &d, row_expand(*f, &d, a.as_ref(), &v));
                 }
                 tile
             }
@@ -169,7 +179,8 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 let tile = self.arena.tile(op.dtype, op.shape, valid);
                 let d = matrix(&tile, "a column broadcast")?;
                 let a = a.as_ref().map(|a| matrix(a, "a column broadcast")).transpose()?;
-                instruction!(self, col_expand(*f, &d, a.as_ref(), &matrix(&v, "a column broadcast")?));
+                let v = matrix(&v, "a column broadcast")?;
+                instruction!(self, [&v, a.as_ref().unwrap_or(&v)] => &d, col_expand(*f, &d, a.as_ref(), &v));
                 tile
             }
             TileKind::Matmul { acc, a_trans, b_trans } => self.matmul(op, frame, *acc, *a_trans, *b_trans)?,
@@ -277,13 +288,14 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
 
     fn fill_pad(&mut self, op: &TileOp, a: &TileValue, pad: isa::Pad) -> Result<TileValue> {
         let tile = self.arena.tile(op.dtype, op.shape, op.shape);
+        let whole = tile.matrix();
         match a.valid_matrix() {
-            Some(s) => instruction!(self, fill_pad(&tile.matrix(), &s, pad)),
+            Some(s) => instruction!(self, [&s] => &whole, fill_pad(&whole, &s, pad)),
             None => {
-                instruction!(self, fill_all(&tile.matrix(), Scalar::new(op.dtype, pad.bits(op.dtype))));
+                instruction!(self, [] => &whole, fill_all(&whole, Scalar::new(op.dtype, pad.bits(op.dtype))));
                 for rows in runs(&a.shape, &a.valid) {
                     let (d, s) = (tile.plane(rows, a.valid_cols()), a.plane(rows, a.valid_cols()));
-                    instruction!(self, copy(&d, &s));
+                    instruction!(self, [&s] => &d, copy(&d, &s));
                 }
             }
         }
@@ -295,7 +307,7 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
         let turn = |dims: &Dims<u64>| Dims::new(&[dims[1], dims[0]]);
         let tile = self.arena.tile(a.dtype, turn(&a.shape)?, turn(&a.valid)?);
         let d = tile.matrix().with_valid(s.valid_cols, s.valid_rows);
-        instruction!(self, transpose(&d, &s));
+        instruction!(self, [&s] => &d, transpose(&d, &s));
         Ok(tile)
     }
 
@@ -314,10 +326,12 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
         let tile = self.arena.zeroed(op.dtype, op.shape, valid);
         let d = tile.matrix().with_valid(l.valid_rows, r.valid_cols);
         if acc {
-            instruction!(self, copy(&d, &source(op, frame, 0)?.matrix()));
+            let start = source(op, frame, 0)?.matrix().with_valid(d.valid_rows, d.valid_cols);
+            instruction!(self, [&start] => &d, copy(&d, &start));
         }
         let profile = self.profile;
-        instruction!(self, matmul(&d, &l, &r, if acc { Init::Accumulate } else { Init::Zero }, profile));
+        let (init, start) = if acc { (Init::Accumulate, &d) } else { (Init::Zero, &l) };
+        instruction!(self, [&l, &r, start] => &d, matmul(&d, &l, &r, init, profile));
         Ok(tile)
     }
 
@@ -370,7 +384,8 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
         let d = matrix(&tile, "an extract")?;
         let extent = (d.valid_rows as u64, d.valid_cols as u64);
         let (row, col) = self.corner(op, frame, &a, extent, "an extract")?;
-        instruction!(self, copy(&d, &a.window(row, col, extent.0, extent.1)));
+        let s = a.window(row, col, extent.0, extent.1);
+        instruction!(self, [&s] => &d, copy(&d, &s));
         Ok(tile)
     }
 
@@ -380,7 +395,8 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
         let s = matrix(&a, "an insert")?;
         let extent = (s.valid_rows as u64, s.valid_cols as u64);
         let (row, col) = self.corner(op, frame, &target, extent, "an insert")?;
-        instruction!(self, copy(&target.window(row, col, extent.0, extent.1), &s));
+        let d = target.window(row, col, extent.0, extent.1);
+        instruction!(self, [&s] => &d, copy(&d, &s));
         Ok(target)
     }
 
