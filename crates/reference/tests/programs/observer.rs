@@ -49,19 +49,21 @@ fn values_are_reported_per_task_block_and_time() {
         expected.push((1, block, 0, Opcode::Write));
     }
     assert_eq!(seen, expected);
-    // A load of row 2 (block 1, first time): the digest of those numbers; the store has the same bytes as the sum.
+    // A load of row 2 (block 1, first time): the digest of those numbers.
     let row = isa::Tile::row_major(0, dtype::DType::F32, 1, 8);
     let bytes: Vec<u8> = ramp(32)[16..24].iter().flat_map(|v| v.to_le_bytes()).collect();
     let load = record.0.iter().find(|(p, _)| p.block == 1 && entry.ops[p.op].opcode == Opcode::Load).unwrap();
     assert_eq!(load.1, isa::digest(&bytes, &row));
-    let doubled: Vec<f32> = ramp(32)[16..24].iter().map(|v| 2.0 * v).collect();
-    let arg = f32s(&[8], &doubled);
-    let stored: &View = view(&arg);
+    // The store: what the box holds, and that it is row 2 of its tensor.
+    let doubled: Vec<f32> = ramp(32).iter().map(|v| 2.0 * v).collect();
+    let arg = f32s(&[4, 8], &doubled);
+    let whole: &View = view(&arg);
     let store = record.0.iter().find(|(p, _)| p.block == 1 && entry.ops[p.op].opcode == Opcode::Store).unwrap();
-    assert_eq!(store.1, isa::digest_store(stored));
-    // Different rows, different digests; a store has that of the tile it stores.
+    assert_eq!(store.1, isa::digest_store(&whole.slice(&[2, 0], &[1, 8]).unwrap()));
+    assert_ne!(store.1, isa::digest_store(&whole.slice(&[3, 0], &[1, 8]).unwrap()));
+    // All are different: rows, operations, and the two places written the same number.
     let digests: std::collections::BTreeSet<u64> = record.0.iter().map(|(_, d)| *d).collect();
-    assert_eq!(digests.len(), 4 * 2 + 1, "{:?}", record.0);
+    assert_eq!(digests.len(), record.0.len(), "{:?}", record.0);
 }
 
 #[test]
