@@ -42,6 +42,7 @@ impl DType {
     ];
 
     /// Bytes of one element in memory.
+    #[inline]
     pub const fn size(self) -> usize {
         match self {
             DType::Bool | DType::I8 | DType::U8 => 1,

@@ -65,31 +65,30 @@ fn fma_peak() -> f64 {
     let flops = |n: usize| (steps * 12 * n * 2) as f64;
     #[cfg(target_arch = "x86_64")]
     match tier::best() {
-        // SAFETY: the tier was detected.
-        #[allow(unsafe_code)]
         isa::Tier::Avx512 => {
-            return flops(16)
-                / time(|| {
-                    black_box(unsafe { fma_avx512(steps) });
-                })
-                / 1e9;
+            let t = time(|| {
+                // SAFETY: the tier was detected.
+                #[allow(unsafe_code)]
+                let sums = unsafe { fma_avx512(steps) };
+                black_box(sums);
+            });
+            return flops(16) / t / 1e9;
         }
-        // SAFETY: the tier was detected.
-        #[allow(unsafe_code)]
         isa::Tier::Avx2 => {
-            return flops(8)
-                / time(|| {
-                    black_box(unsafe { fma_avx2(steps) });
-                })
-                / 1e9;
+            let t = time(|| {
+                // SAFETY: the tier was detected.
+                #[allow(unsafe_code)]
+                let sums = unsafe { fma_avx2(steps) };
+                black_box(sums);
+            });
+            return flops(8) / t / 1e9;
         }
         isa::Tier::Portable => {}
     }
-    flops(4)
-        / time(|| {
-            black_box(fma_chains::<4>(steps));
-        })
-        / 1e9
+    let t = time(|| {
+        black_box(fma_chains::<4>(steps));
+    });
+    flops(4) / t / 1e9
 }
 
 /// GB/s of `a[i] = b[i] + s·c[i]` over three arrays of `bytes` in all.

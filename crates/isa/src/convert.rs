@@ -9,8 +9,8 @@ use dtype::float;
 
 use crate::elementwise::map;
 use crate::number::{BF16, F16, Float};
-use crate::plane::{self, Layout, Plane};
-use crate::simd::Simd;
+use crate::plane::{self, Arena, Plane};
+use crate::simd::{Half, Simd, narrow_half, widen_half};
 use crate::tier::{Kernel, dispatch};
 use crate::{Fault, Tile};
 
@@ -23,6 +23,7 @@ pub fn convert(
     saturate: bool,
     profile: Profile,
 ) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let region = (dst.valid_rows, dst.valid_cols);
     let (from, to) = (src.dtype, dst.dtype);
     if !native(from, to, profile) {
@@ -31,7 +32,7 @@ pub fn convert(
     dst.check_region("destination", mem.len(), region.0, region.1)?;
     src.check_region("source", mem.len(), region.0, region.1)?;
     let src = plane::source(mem, src, region, dst, region, from.size() == to.size());
-    let d = Layout::tile(mem.as_mut_ptr(), dst);
+    let d = mem.layout(dst);
     let sizes = [to.size(), from.size()];
     plane::for_each(region.0 as usize, region.1 as usize, &[d, src.layout], |rows, cols, planes| {
         let (rows, cols, [d, s]) = plane::straighten(rows, cols, planes, sizes);
@@ -141,23 +142,41 @@ trait Hop: Copy {
     type From: Copy;
     type To: Copy;
 
-    /// Whether [`Hop::eight`] is the faster form.
-    const EIGHT: bool = false;
-
     fn one(&self, x: Self::From) -> Self::To;
 
-    /// Eight elements at a time, with the steps of [`Simd`].
+    /// `n` elements that lie one after another.
     ///
     /// # Safety
     ///
-    /// Eight elements at each address, apart or coinciding.
+    /// `n` elements at each address, apart or coinciding; the features of `S`.
     #[inline(always)]
-    unsafe fn eight<S: Simd>(&self, d: *mut Self::To, s: *const Self::From) {
+    unsafe fn row<S: Simd>(&self, d: *mut Self::To, s: *const Self::From, n: usize) {
         // SAFETY: the caller's promise.
-        unsafe {
-            let x = s.cast::<[Self::From; 8]>().read_unaligned();
-            d.cast::<[Self::To; 8]>().write_unaligned(x.map(|x| self.one(x)));
+        unsafe { map(d, s, n, |x| self.one(x)) }
+    }
+}
+
+/// A row whose whole eights go through `eight(d, s)`.
+///
+/// # Safety
+///
+/// As for [`Hop::row`]; `eight` reads and writes eight elements.
+#[inline(always)]
+unsafe fn by_eights<H: Hop>(
+    hop: &H,
+    d: *mut H::To,
+    s: *const H::From,
+    n: usize,
+    eight: impl Fn(*mut H::To, *const H::From),
+) {
+    let mut done = 0;
+    // SAFETY: elements below `n`.
+    unsafe {
+        while done + 8 <= n {
+            eight(d.add(done), s.add(done));
+            done += 8;
         }
+        map(d.add(done), s.add(done), n - done, |x| hop.one(x));
     }
 }
 
@@ -188,17 +207,26 @@ impl<T: Float> Hop for Widen<T> {
     type From = T;
     type To = f32;
 
-    const EIGHT: bool = T::IS_F16;
-
     #[inline(always)]
     fn one(&self, x: T) -> f32 {
         float::canonical(x.widen())
     }
 
     #[inline(always)]
-    unsafe fn eight<S: Simd>(&self, d: *mut f32, s: *const T) {
-        // SAFETY: the caller's promise; only called for f16.
-        unsafe { d.cast::<[f32; 8]>().write_unaligned(S::widen_f16(s.cast()).map(float::canonical)) }
+    unsafe fn row<S: Simd>(&self, d: *mut f32, s: *const T, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if T::HALF == Half::BF16 {
+                return map(d, s, n, |x| self.one(x));
+            }
+            by_eights(self, d, s, n, |d, s| {
+                let mut x = widen_half::<S>(T::HALF, s.cast());
+                for e in &mut x {
+                    *e = float::canonical(*e);
+                }
+                d.cast::<[f32; 8]>().write_unaligned(x);
+            });
+        }
     }
 }
 
@@ -206,17 +234,19 @@ impl<T: Float> Hop for NarrowEven<T> {
     type From = f32;
     type To = T;
 
-    const EIGHT: bool = T::IS_F16;
-
     #[inline(always)]
     fn one(&self, x: f32) -> T {
         T::narrow(x)
     }
 
     #[inline(always)]
-    unsafe fn eight<S: Simd>(&self, d: *mut T, s: *const f32) {
-        // SAFETY: the caller's promise; only called for f16.
-        unsafe { S::narrow_f16(d.cast(), s.cast::<[f32; 8]>().read_unaligned().map(float::canonical)) }
+    unsafe fn row<S: Simd>(&self, d: *mut T, s: *const f32, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            by_eights(self, d, s, n, |d, s| {
+                narrow_half::<S>(T::HALF, d.cast(), s.cast::<[f32; 8]>().read_unaligned());
+            });
+        }
     }
 }
 
@@ -246,17 +276,27 @@ impl<I: Int, T: Float> Hop for FromInt<I, T> {
     type From = I;
     type To = T;
 
-    const EIGHT: bool = T::IS_F16;
-
     #[inline(always)]
     fn one(&self, x: I) -> T {
         T::narrow(x.to_f32())
     }
 
     #[inline(always)]
-    unsafe fn eight<S: Simd>(&self, d: *mut T, s: *const I) {
-        // SAFETY: the caller's promise; only called for f16.
-        unsafe { S::narrow_f16(d.cast(), s.cast::<[I; 8]>().read_unaligned().map(I::to_f32)) }
+    unsafe fn row<S: Simd>(&self, d: *mut T, s: *const I, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if T::HALF == Half::No {
+                map(d, s, n, |x| self.one(x));
+            } else {
+                by_eights(self, d, s, n, |d, s| {
+                    let mut x = [0f32; 8];
+                    for (k, e) in x.iter_mut().enumerate() {
+                        *e = s.add(k).read_unaligned().to_f32();
+                    }
+                    narrow_half::<S>(T::HALF, d.cast(), x);
+                });
+            }
+        }
     }
 }
 
@@ -351,17 +391,29 @@ impl<T: Float, I: Int> Hop for ToInt<T, I> {
     type From = T;
     type To = I;
 
-    const EIGHT: bool = T::IS_F16;
-
     #[inline(always)]
     fn one(&self, x: T) -> I {
         self.integer(x.widen())
     }
 
     #[inline(always)]
-    unsafe fn eight<S: Simd>(&self, d: *mut I, s: *const T) {
-        // SAFETY: the caller's promise; only called for f16.
-        unsafe { d.cast::<[I; 8]>().write_unaligned(S::widen_f16(s.cast()).map(|x| self.integer(x))) }
+    unsafe fn row<S: Simd>(&self, d: *mut I, s: *const T, n: usize) {
+        // 16-bit floats are widened into a buffer first, so that the second loop is plain.
+        const N: usize = 64;
+        let mut wide = [0f32; N];
+        let mut done = 0;
+        // SAFETY: elements below `n`.
+        unsafe {
+            while T::HALF != Half::No && done + N <= n {
+                for k in (0..N).step_by(8) {
+                    let x = widen_half::<S>(T::HALF, s.add(done + k).cast());
+                    wide[k..k + 8].copy_from_slice(&x);
+                }
+                map(d.add(done), wide.as_ptr(), N, |x| self.integer(x));
+                done += N;
+            }
+            map(d.add(done), s.add(done), n - done, |x| self.one(x));
+        }
     }
 }
 
@@ -403,12 +455,7 @@ impl<H: Hop> Kernel for ConvertKernel<H> {
             unsafe {
                 if dense {
                     let (to, from) = (d.at(r, 0).cast::<H::To>(), s.at(r, 0).cast::<H::From>());
-                    let mut done = 0;
-                    while H::EIGHT && done + 8 <= cols {
-                        self.hop.eight::<S>(to.add(done), from.add(done));
-                        done += 8;
-                    }
-                    map(to.add(done), from.add(done), cols - done, |x| self.hop.one(x));
+                    self.hop.row::<S>(to, from, cols);
                 } else {
                     for c in 0..cols {
                         let x = s.at(r, c).cast::<H::From>().read_unaligned();

@@ -3,7 +3,7 @@
 use dtype::DType;
 
 use crate::number::with_bits;
-use crate::plane::{self, Layout, Plane};
+use crate::plane::{self, Arena, Layout, Plane};
 use crate::{Fault, Tile};
 
 /// What [`fill_pad`] writes around the source.
@@ -46,6 +46,7 @@ fn same_size(op: &'static str, dst: &Tile, src: &Tile) -> Result<(), Fault> {
 
 /// `dst[i, j] = src[i, j]` over the destination's valid region, in any orders.
 pub fn copy(mem: &mut [u8], dst: &Tile, src: &Tile) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let region = (dst.valid_rows, dst.valid_cols);
     same_size("a copy", dst, src)?;
     dst.check_region("destination", mem.len(), region.0, region.1)?;
@@ -63,19 +64,20 @@ pub fn copy_across(to: &mut [u8], dst: &Tile, from: &[u8], src: &Tile) -> Result
     src.check_region("source", from.len(), region.0, region.1)?;
     // Only read through; the borrow of `from` outlives the copy.
     let layout = Layout::tile(from.as_ptr().cast_mut(), src);
-    move_elements(to, dst, region, layout);
+    move_elements(Arena::new(to), dst, region, layout);
     Ok(())
 }
 
 /// `dst[j, i] = src[i, j]` over the source's valid region.
 pub fn transpose(mem: &mut [u8], dst: &Tile, src: &Tile) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let region = (src.valid_rows, src.valid_cols);
     let turned = (region.1, region.0);
     same_size("a transpose", dst, src)?;
     src.check_region("source", mem.len(), region.0, region.1)?;
     dst.check_region("destination", mem.len(), turned.0, turned.1)?;
     let src = plane::source(mem, src, region, dst, turned, false);
-    let d = Layout::tile(mem.as_mut_ptr(), dst);
+    let d = mem.layout(dst);
     let size = dst.dtype.size();
     plane::for_each_transposed(turned.0 as usize, turned.1 as usize, d, src.layout, |rows, cols, [d, s]| {
         // SAFETY: the planes lie in regions that were checked; the source shares nothing with the destination.
@@ -87,6 +89,7 @@ pub fn transpose(mem: &mut [u8], dst: &Tile, src: &Tile) -> Result<(), Fault> {
 /// Copies the source's valid region and sets the rest of the destination's *physical* extent to `pad`. In place is legal;
 /// the destination may be larger.
 pub fn fill_pad(mem: &mut [u8], dst: &Tile, src: &Tile, pad: Pad) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let region = (src.valid_rows, src.valid_cols);
     same_size("a padding", dst, src)?;
     dst.check("destination", mem.len())?;
@@ -102,7 +105,7 @@ pub fn fill_pad(mem: &mut [u8], dst: &Tile, src: &Tile, pad: Pad) -> Result<(), 
     move_elements(mem, dst, region, src.layout);
     let mut bytes = pad.bits(dst.dtype).to_le_bytes();
     let splat = Layout::strided(bytes.as_mut_ptr(), 0, 0);
-    let d = Layout::tile(mem.as_mut_ptr(), dst);
+    let d = mem.layout(dst);
     let size = dst.dtype.size();
     let (rows, cols) = (dst.rows as usize, dst.cols as usize);
     let (valid_rows, valid_cols) = (region.0 as usize, region.1 as usize);
@@ -117,8 +120,8 @@ pub fn fill_pad(mem: &mut [u8], dst: &Tile, src: &Tile, pad: Pad) -> Result<(), 
 }
 
 /// Writes `source` over a checked `region` of `dst`. The source may be read while the destination is written.
-pub(crate) fn move_elements(mem: &mut [u8], dst: &Tile, region: (u32, u32), source: Layout) {
-    let d = Layout::tile(mem.as_mut_ptr(), dst);
+pub(crate) fn move_elements(mem: Arena, dst: &Tile, region: (u32, u32), source: Layout) {
+    let d = mem.layout(dst);
     let size = dst.dtype.size();
     move_layouts(region, d, source, size);
 }
@@ -141,6 +144,14 @@ pub(crate) unsafe fn move_plane(rows: usize, cols: usize, d: Plane, s: Plane, si
     unsafe {
         if d.cs == dense && s.cs == dense {
             let bytes = cols * size;
+            if bytes == 32 {
+                // A row of an inner box: a call per row would cost more than the copy.
+                for r in 0..rows {
+                    let row = s.at(r, 0).cast::<[u64; 4]>().read_unaligned();
+                    d.at(r, 0).cast::<[u64; 4]>().write_unaligned(row);
+                }
+                return;
+            }
             for r in 0..rows {
                 std::ptr::copy(s.at(r, 0), d.at(r, 0), bytes);
             }

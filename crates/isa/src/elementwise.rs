@@ -9,8 +9,8 @@ use dtype::{DType, Scalar};
 
 use crate::math;
 use crate::number::{Float, Number, with_number};
-use crate::plane::{self, Layout, Plane};
-use crate::simd::Simd;
+use crate::plane::{self, Arena, Layout, Plane};
+use crate::simd::{Half, Simd, narrow_half, widen_half};
 use crate::tier::{Kernel, dispatch};
 use crate::{Fault, Tile};
 
@@ -57,6 +57,7 @@ const FLOATS: &str = "f16, bf16, f32";
 
 /// `dst = a op b`, element by element.
 pub fn binary(mem: &mut [u8], op: BinaryOp, dst: &Tile, a: &Tile, b: &Tile) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let region = (dst.valid_rows, dst.valid_cols);
     same_types("an elementwise operation", &[dst, a, b])?;
     for (t, name) in [(dst, "destination"), (a, "first source"), (b, "second source")] {
@@ -76,6 +77,7 @@ pub fn binary_scalar(
     scalar: Scalar,
     reversed: bool,
 ) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let region = (dst.valid_rows, dst.valid_cols);
     same_types("an elementwise operation", &[dst, a])?;
     dst.check_region("destination", mem.len(), region.0, region.1)?;
@@ -95,6 +97,7 @@ pub fn row_expand(
     a: Option<&Tile>,
     vector: &Tile,
 ) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let (rows, cols) = (dst.valid_rows, dst.valid_cols);
     let block = 32 / vector.dtype.size() as u32;
     if vector.valid_cols == block && block > 1 && vector.order == crate::Order::RowMajor && vector.valid_rows > 0 {
@@ -122,12 +125,13 @@ pub fn col_expand(
     a: Option<&Tile>,
     vector: &Tile,
 ) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     expand(mem, op, dst, a, vector, (1, dst.valid_cols), (0, 1))
 }
 
 /// `keep` says in which directions the vector runs with the matrix; in the other it stands still.
 fn expand(
-    mem: &mut [u8],
+    mem: Arena,
     op: Option<BinaryOp>,
     dst: &Tile,
     a: Option<&Tile>,
@@ -159,14 +163,11 @@ fn expand(
     let size = vector.dtype.size();
     let mut plain = Vec::new();
     let v = if vector.order.is_boxed() {
-        for r in 0..used.0 {
-            for c in 0..used.1 {
-                let at = vector.byte_offset(r, c);
-                plain.extend_from_slice(&mem[at..at + size]);
-            }
-        }
-        let (rs, cs) = (keep.0 * used.1 as isize * size as isize, keep.1 * size as isize);
-        plane::Source::plain(Layout::strided(plain.as_mut_ptr(), rs, cs))
+        let pitch = used.1 as usize * size;
+        plain.resize(used.0 as usize * pitch, 0u8);
+        let rows = Layout::strided(plain.as_mut_ptr(), pitch as isize, size as isize);
+        crate::copy::move_layouts(used, rows, mem.layout(vector), size);
+        plane::Source::plain(rows).broadcast(keep.0 != 0, keep.1 != 0)
     } else {
         plane::source(mem, vector, used, dst, region, false).broadcast(keep.0 != 0, keep.1 != 0)
     };
@@ -183,8 +184,8 @@ fn expand(
 }
 
 /// The operands have been checked over the destination's valid region, and may be read while it is written.
-fn binary_layouts(mem: &mut [u8], op: BinaryOp, dst: &Tile, a: Layout, b: Layout) -> Result<(), Fault> {
-    let d = Layout::tile(mem.as_mut_ptr(), dst);
+fn binary_layouts(mem: Arena, op: BinaryOp, dst: &Tile, a: Layout, b: Layout) -> Result<(), Fault> {
+    let d = mem.layout(dst);
     let size = dst.dtype.size();
     let (rows, cols) = (dst.valid_rows as usize, dst.valid_cols as usize);
     macro_rules! run {
@@ -211,12 +212,13 @@ fn binary_layouts(mem: &mut [u8], op: BinaryOp, dst: &Tile, a: Layout, b: Layout
 
 /// `dst = op(a)`, element by element.
 pub fn unary(mem: &mut [u8], op: UnaryOp, dst: &Tile, a: &Tile) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let region = (dst.valid_rows, dst.valid_cols);
     same_types("a function of one tile", &[dst, a])?;
     dst.check_region("destination", mem.len(), region.0, region.1)?;
     a.check_region("source", mem.len(), region.0, region.1)?;
     let a = plane::source(mem, a, region, dst, region, true);
-    let d = Layout::tile(mem.as_mut_ptr(), dst);
+    let d = mem.layout(dst);
     let size = dst.dtype.size();
     macro_rules! run {
         ($t:ty, $f:ident) => {
@@ -270,18 +272,17 @@ pub(crate) trait Op2<T> {
     fn f(a: T, b: T) -> T;
 }
 
-/// Whether an operation rounds: then f16 goes through f32, eight at a time.
-pub(crate) trait Rounds {
+/// How an operation on 16-bit floats is done in f32, if it is.
+pub(crate) trait Wide {
     const YES: bool;
+
+    /// Exact, or rounded so that rounding to `T` gives the operation's result.
+    fn wide<T: Number>(a: f32, b: f32) -> f32;
 }
 
 macro_rules! op2 {
-    ($($name:ident $method:ident $rounds:literal),*) => {$(
+    ($($name:ident $method:ident;)*) => {$(
         pub(crate) struct $name;
-
-        impl Rounds for $name {
-            const YES: bool = $rounds;
-        }
 
         impl<T: Number> Op2<T> for $name {
             #[inline(always)]
@@ -293,14 +294,39 @@ macro_rules! op2 {
 }
 
 op2! {
-    Add add true,
-    Sub sub true,
-    Mul mul true,
-    Div div true,
-    Max larger false,
-    Min smaller false,
-    StdMax std_max true,
-    StdMin std_min true
+    Add add;
+    Sub sub;
+    Mul mul;
+    Div div;
+    Max larger;
+    Min smaller;
+    StdMax std_max;
+    StdMin std_min;
+}
+
+macro_rules! wide {
+    ($($name:ident: $yes:literal, $a:ident, $b:ident => $body:expr;)*) => {$(
+        impl Wide for $name {
+            const YES: bool = $yes;
+
+            #[inline(always)]
+            fn wide<T: Number>($a: f32, $b: f32) -> f32 {
+                $body
+            }
+        }
+    )*};
+}
+
+wide! {
+    Add: true, a, b => a + b;
+    Sub: true, a, b => a - b;
+    Mul: true, a, b => T::wide_product(a, b);
+    Div: true, a, b => a / b;
+    // On the bits of the elements themselves.
+    Max: false, a, b => a.larger(b);
+    Min: false, a, b => a.smaller(b);
+    StdMax: true, a, b => a.std_max(b);
+    StdMin: true, a, b => a.std_min(b);
 }
 
 pub(crate) trait Op1<T> {
@@ -384,32 +410,59 @@ pub(crate) unsafe fn zip<T: Copy>(d: *mut T, a: *const T, b: *const T, n: usize,
     }
 }
 
-/// Eight f16 at a time: widened exactly, computed in f32 with a canonical NaN, narrowed. `a` and `b` give eight values
-/// from element `i` on.
+/// Elements that 16-bit operations take at a time, through buffers of f32: plain loops between the conversions.
+const BUFFER: usize = 64;
+
+/// An operand of [`halves`].
+#[derive(Clone, Copy)]
+enum Side {
+    Each(*const u16),
+    Same(u16),
+}
+
+/// 16-bit floats, widened exactly, computed in f32, narrowed. Returns the number of elements done: whole buffers only.
 ///
 /// # Safety
 ///
-/// As for [`map`]; elements past the last whole eight are left.
+/// As for [`map`]; the features of `S`.
 #[inline(always)]
-unsafe fn eights<S: Simd>(
+unsafe fn halves<S: Simd>(
+    half: Half,
     d: *mut u16,
     n: usize,
-    a: impl Fn(usize) -> [f32; 8],
-    b: impl Fn(usize) -> [f32; 8],
+    (a, b): (Side, Side),
     f: impl Fn(f32, f32) -> f32,
 ) -> usize {
-    let mut i = 0;
-    while i + 8 <= n {
-        let (x, y) = (a(i), b(i));
-        let mut z = [0f32; 8];
-        for k in 0..8 {
-            z[k] = f(x[k], y[k]);
+    let (mut x, mut y) = ([0f32; BUFFER], [0f32; BUFFER]);
+    for (side, buffer) in [(a, &mut x), (b, &mut y)] {
+        if let Side::Same(v) = side {
+            // SAFETY: eight elements in the array.
+            let wide = unsafe { widen_half::<S>(half, [v; 8].as_ptr()) };
+            buffer.fill(wide[0]);
         }
-        // SAFETY: eight elements at `i`.
-        unsafe { S::narrow_f16(d.add(i), z) };
-        i += 8;
     }
-    i
+    let mut done = 0;
+    while done + BUFFER <= n {
+        for (side, buffer) in [(a, &mut x), (b, &mut y)] {
+            if let Side::Each(p) = side {
+                for k in (0..BUFFER).step_by(8) {
+                    // SAFETY: eight elements at `done + k`.
+                    let wide = unsafe { widen_half::<S>(half, p.add(done + k)) };
+                    buffer[k..k + 8].copy_from_slice(&wide);
+                }
+            }
+        }
+        let mut z = [0f32; BUFFER];
+        for ((z, x), y) in z.iter_mut().zip(&x).zip(&y) {
+            *z = f(*x, *y);
+        }
+        for k in (0..BUFFER).step_by(8) {
+            // SAFETY: eight elements at `done + k`, in memory and in the buffer.
+            unsafe { narrow_half::<S>(half, d.add(done + k), z.as_ptr().add(k).cast::<[f32; 8]>().read()) };
+        }
+        done += BUFFER;
+    }
+    done
 }
 
 struct BinaryKernel<T, O> {
@@ -421,7 +474,7 @@ struct BinaryKernel<T, O> {
     marker: PhantomData<(T, O)>,
 }
 
-impl<T: Number, O: Op2<T> + Op2<f32> + Rounds> Kernel for BinaryKernel<T, O> {
+impl<T: Number, O: Op2<T> + Wide> Kernel for BinaryKernel<T, O> {
     type Output = ();
 
     /// # Safety
@@ -442,28 +495,21 @@ impl<T: Number, O: Op2<T> + Op2<f32> + Rounds> Kernel for BinaryKernel<T, O> {
                     for c in 0..n {
                         let x = self.a.at(r, c).cast::<T>().read_unaligned();
                         let y = self.b.at(r, c).cast::<T>().read_unaligned();
-                        self.d.at(r, c).cast::<T>().write_unaligned(<O as Op2<T>>::f(x, y));
+                        self.d.at(r, c).cast::<T>().write_unaligned(O::f(x, y));
                     }
                     continue;
                 }
                 let mut done = 0;
-                if T::IS_F16 && O::YES {
-                    let (h, a, b) = (d.cast::<u16>(), a.cast::<u16>(), b.cast::<u16>());
-                    let wide = |p: *const u16| move |i: usize| S::widen_f16(p.add(i));
-                    let same = |p: *const u16| {
-                        let v = dtype::float::f16_to_f32(p.read_unaligned());
-                        move |_| [v; 8]
+                if T::HALF != Half::No && O::YES {
+                    let side = |p: *const T, cs: isize| {
+                        let p = p.cast::<u16>();
+                        if cs == 0 { Side::Same(p.read_unaligned()) } else { Side::Each(p) }
                     };
-                    let f = <O as Op2<f32>>::f;
-                    done = match (self.a.cs == 0, self.b.cs == 0) {
-                        (false, false) => eights::<S>(h, n, wide(a), wide(b), f),
-                        (false, true) => eights::<S>(h, n, wide(a), same(b), f),
-                        (true, false) => eights::<S>(h, n, same(a), wide(b), f),
-                        (true, true) => 0,
-                    };
+                    let sides = (side(a, self.a.cs), side(b, self.b.cs));
+                    done = halves::<S>(T::HALF, d.cast(), n, sides, O::wide::<T>);
                 }
                 let (d, n) = (d.add(done), n - done);
-                let f = <O as Op2<T>>::f;
+                let f = O::f;
                 match (self.a.cs == 0, self.b.cs == 0) {
                     (false, false) => zip(d, a.add(done), b.add(done), n, f),
                     (false, true) => {

@@ -3,20 +3,22 @@
 use dtype::Scalar;
 use dtype::scalar::cast;
 
-use crate::plane::Layout;
+use crate::plane::{Arena, Layout};
 use crate::{Fault, Tile};
 
 /// Sets the valid region to `value`, cast to the tile's type.
 pub fn fill(mem: &mut [u8], dst: &Tile, value: Scalar) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     fill_region(mem, dst, (dst.valid_rows, dst.valid_cols), value)
 }
 
 /// Sets the whole physical extent to `value`, cast to the tile's type.
 pub fn fill_all(mem: &mut [u8], dst: &Tile, value: Scalar) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     fill_region(mem, dst, (dst.rows, dst.cols), value)
 }
 
-fn fill_region(mem: &mut [u8], dst: &Tile, region: (u32, u32), value: Scalar) -> Result<(), Fault> {
+fn fill_region(mem: Arena, dst: &Tile, region: (u32, u32), value: Scalar) -> Result<(), Fault> {
     dst.check_region("destination", mem.len(), region.0, region.1)?;
     let mut bytes = cast(value, dst.dtype).to_le_bytes();
     crate::copy::move_elements(mem, dst, region, Layout::strided(bytes.as_mut_ptr(), 0, 0));
@@ -25,6 +27,7 @@ fn fill_region(mem: &mut [u8], dst: &Tile, region: (u32, u32), value: Scalar) ->
 
 /// `dst[0, j] = start + j`, or `start − j` if `descending`, for integers; wraps. One valid row.
 pub fn iota(mem: &mut [u8], dst: &Tile, start: Scalar, descending: bool) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     if !dst.dtype.is_int() {
         return Err(Fault::dtype("a ramp", &[dst.dtype], "integers"));
     }
@@ -37,10 +40,12 @@ pub fn iota(mem: &mut [u8], dst: &Tile, start: Scalar, descending: bool) -> Resu
     }
     let size = dst.dtype.size();
     let mut value = cast(start, dst.dtype).bits;
-    for c in 0..dst.valid_cols {
-        let at = dst.byte_offset(0, c);
-        mem[at..at + size].copy_from_slice(&value.to_le_bytes()[..size]);
+    let mut row = Vec::with_capacity(dst.valid_cols as usize * size);
+    for _ in 0..dst.valid_cols {
+        row.extend_from_slice(&value.to_le_bytes()[..size]);
         value = if descending { value.wrapping_sub(1) } else { value.wrapping_add(1) };
     }
+    let ramp = Layout::strided(row.as_mut_ptr(), 0, size as isize);
+    crate::copy::move_elements(mem, dst, (1, dst.valid_cols), ramp);
     Ok(())
 }

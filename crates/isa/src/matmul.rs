@@ -27,7 +27,7 @@ use dtype::{DType, Profile};
 
 use blocks::{Output, Start};
 
-use crate::plane::{self, Layout};
+use crate::plane::{self, Arena, Layout};
 use crate::{Fault, Order, Tile};
 
 /// What the accumulator starts from.
@@ -57,6 +57,7 @@ thread_local! {
 
 /// `acc = init + lhs × rhs` over m × n; see the module's head.
 pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, profile: Profile) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let (m, k, n) = (lhs.valid_rows, lhs.valid_cols, rhs.valid_cols);
     let bias = match &init {
         Init::Bias(b) => Some(b),
@@ -83,15 +84,14 @@ pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, pr
     if m == 0 || k == 0 || n == 0 {
         return Ok(());
     }
-    let base = mem.as_mut_ptr();
-    let acc_layout = Layout::tile(base, acc);
+    let acc_layout = mem.layout(acc);
     // The left operand can be read where it is, unless the accumulator overwrites it meanwhile. Everything else is
     // copied before anything is written, so aliasing needs no further care.
     let in_place = lhs.dtype == DType::F32 && lhs.order == Order::RowMajor && !plane::overlap(lhs, (m, k), acc, (m, n));
-    let direct = in_place.then(|| (base.wrapping_add(lhs.offset).cast_const().cast(), lhs.pitch as usize));
+    let direct = in_place.then(|| (mem.at(lhs.offset).cast_const().cast(), lhs.pitch as usize));
     let (m, k, n) = (m as usize, k as usize, n as usize);
     SCRATCH.with_borrow_mut(|scratch| {
-        let problem = pack::Problem { m, k, n, lhs: Layout::tile(base, lhs), rhs: Layout::tile(base, rhs) };
+        let problem = pack::Problem { m, k, n, lhs: mem.layout(lhs), rhs: mem.layout(rhs) };
         let steps = if lhs.dtype == DType::I8 { k.div_ceil(2) } else { k };
         let width = pack::padded(n);
         let operands = (pack::words(&mut scratch.lhs, m * steps), pack::words(&mut scratch.rhs, width * steps));
@@ -101,7 +101,7 @@ pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, pr
             Init::Bias(b) => {
                 let row = pack::words(&mut scratch.bias, width);
                 let row_layout = Layout::strided(row.as_mut_ptr().cast(), 0, 4);
-                crate::copy::move_layouts((1, n as u32), row_layout, Layout::tile(base, b), 4);
+                crate::copy::move_layouts((1, n as u32), row_layout, mem.layout(b), 4);
                 Start::Row(row.as_ptr())
             }
         };
@@ -109,7 +109,7 @@ pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, pr
         let (at, stride) = if staged {
             (pack::words(&mut scratch.acc, m * n).as_mut_ptr(), n)
         } else {
-            (base.wrapping_add(acc.offset).cast(), acc.pitch as usize)
+            (mem.at(acc.offset).cast(), acc.pitch as usize)
         };
         let staging = Layout::strided(at.cast(), stride as isize * 4, 4);
         let region = (m as u32, n as u32);

@@ -2,11 +2,19 @@
 
 use dtype::float;
 
+use crate::simd::Half;
+
 /// An element that instructions compute with. Its representation is the element's bytes.
 pub(crate) trait Number: Copy + 'static {
     const ZERO: Self;
-    /// Whether arithmetic goes eight at a time through [`crate::simd::Simd::widen_f16`].
-    const IS_F16: bool = false;
+    /// Arithmetic on 16-bit floats goes through f32, eight at a time.
+    const HALF: Half = Half::No;
+
+    /// The product of two 16-bit floats, exact or already rounded to their type.
+    #[inline(always)]
+    fn wide_product(a: f32, b: f32) -> f32 {
+        a * b
+    }
 
     fn add(self, o: Self) -> Self;
     fn sub(self, o: Self) -> Self;
@@ -177,7 +185,7 @@ impl Float for BF16 {
 // p-bit numbers survive a first rounding to 2p + 2 bits or more. Products are exact in f32 unless they underflow it,
 // which those of f16 never do (2^-48 at least); those of bf16 that do are rounded apart.
 macro_rules! half {
-    ($t:ident, $is_f16:literal, $infinity:literal, $nan:expr, $mul:expr) => {
+    ($t:ident, $half:expr, $infinity:literal, $nan:expr, $mul:expr) => {
         impl $t {
             #[inline(always)]
             fn is_nan(self) -> bool {
@@ -193,7 +201,12 @@ macro_rules! half {
 
         impl Number for $t {
             const ZERO: Self = $t(0);
-            const IS_F16: bool = $is_f16;
+            const HALF: Half = $half;
+
+            #[inline(always)]
+            fn wide_product(a: f32, b: f32) -> f32 {
+                $mul(a, b)
+            }
 
             #[inline(always)]
             fn add(self, o: Self) -> Self {
@@ -205,7 +218,7 @@ macro_rules! half {
             }
             #[inline(always)]
             fn mul(self, o: Self) -> Self {
-                Self::narrow($mul(self.widen(), o.widen()))
+                Self::narrow(Self::wide_product(self.widen(), o.widen()))
             }
             #[inline(always)]
             fn div(self, o: Self) -> Self {
@@ -245,8 +258,8 @@ macro_rules! half {
     };
 }
 
-half!(F16, true, 0x7c00, float::F16_NAN, |x: f32, y: f32| x * y);
-half!(BF16, false, 0x7f80, float::BF16_NAN, bf16_product);
+half!(F16, Half::F16, 0x7c00, float::F16_NAN, |x: f32, y: f32| x * y);
+half!(BF16, Half::BF16, 0x7f80, float::BF16_NAN, bf16_product);
 
 /// The product of two bf16 values, either exact or already rounded to bf16.
 #[inline(always)]

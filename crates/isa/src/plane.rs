@@ -4,9 +4,39 @@
 //! matrix of `ic` columns, a row of boxes of `Zn` a dense column-major one, and so on. [`for_each`] cuts the domain of
 //! an instruction at the boundaries of all its operands, so every loop is written once, over strides.
 
+use std::marker::PhantomData;
+
 use memory::View;
 
 use crate::{Fault, Order, Tile};
+
+/// An arena while an instruction works on it: one pointer, from which the addresses of all operands derive.
+#[derive(Clone, Copy)]
+pub(crate) struct Arena<'a> {
+    base: *mut u8,
+    len: usize,
+    marker: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Arena<'a> {
+    pub(crate) fn new(mem: &'a mut [u8]) -> Arena<'a> {
+        Arena { base: mem.as_mut_ptr(), len: mem.len(), marker: PhantomData }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The address of a byte offset.
+    pub(crate) fn at(&self, offset: usize) -> *mut u8 {
+        self.base.wrapping_add(offset)
+    }
+
+    /// A checked tile.
+    pub(crate) fn layout(&self, tile: &Tile) -> Layout {
+        Layout::tile(self.base, tile)
+    }
+}
 
 /// Strides of a rectangle, in bytes, from the address of its first element.
 #[derive(Clone, Copy)]
@@ -72,7 +102,7 @@ impl Layout {
     }
 
     /// The same operand, counted from row `row` on.
-    pub(crate) fn from_row(mut self, row: usize) -> Layout {
+    pub(crate) fn rows_from(mut self, row: usize) -> Layout {
         match &mut self.boxes {
             Some(b) => b.first_row += row,
             None => self.plane.ptr = self.plane.ptr.wrapping_offset(row as isize * self.plane.rs),
@@ -270,21 +300,22 @@ impl Source {
 /// Makes `source` readable while `target` is written: as it is if the two share no byte or coincide element by element
 /// (then `coincide` must be true: the loop reads an element before it writes it, and no other one), else as a copy.
 ///
-/// `region` and `target_region` are the (rows, columns) that the instruction touches.
+/// `region` and `target_region` are the (rows, columns) that the instruction touches; both were checked.
 pub(crate) fn source(
-    mem: &mut [u8],
+    mem: Arena,
     source: &Tile,
     region: (u32, u32),
     target: &Tile,
     target_region: (u32, u32),
     coincide: bool,
 ) -> Source {
-    let shared = overlap(source, region, target, target_region) && !(coincide && source.same_place(target));
-    if !shared {
-        return Source { layout: Layout::tile(mem.as_mut_ptr(), source), _copy: None };
+    if (coincide && source.same_place(target)) || !overlap(source, region, target, target_region) {
+        return Source { layout: mem.layout(source), _copy: None };
     }
     let len = source.region_len(region.0, region.1);
-    let mut copy = mem[source.offset..source.offset + len].to_vec();
+    let mut copy = vec![0; len];
+    // SAFETY: the region was checked to lie in the arena; the copy is as long.
+    unsafe { std::ptr::copy_nonoverlapping(mem.at(source.offset), copy.as_mut_ptr(), len) };
     let moved = Tile { offset: 0, ..*source };
     Source { layout: Layout::tile(copy.as_mut_ptr(), &moved), _copy: Some(copy) }
 }

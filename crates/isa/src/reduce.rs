@@ -29,10 +29,10 @@ use dtype::Profile;
 
 use crate::elementwise::{Add, Max, Min, Op2, StdMax, StdMin, same_types};
 use crate::number::{BF16, F16, Float, Number, with_number};
-use crate::plane::{self, Layout};
+use crate::plane::{self, Arena, Layout, Plane};
 use crate::simd::Simd;
 use crate::tier::{Kernel, dispatch};
-use crate::{Fault, Tile};
+use crate::{Fault, Order, Tile};
 
 /// How a row or a column becomes one element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -46,6 +46,7 @@ const TYPES: &str = "every type but i1";
 
 /// `dst[i, 0] = reduce over j of src[i, j]`.
 pub fn row_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: Profile) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let (rows, cols) = (src.valid_rows, src.valid_cols);
     same_types("a row reduction", &[dst, src])?;
     src.check_region("source", mem.len(), rows, cols)?;
@@ -54,39 +55,40 @@ pub fn row_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
         return Ok(());
     }
     if cols == 0 {
-        let column = dst.with_valid(rows, 1);
-        let zero = dtype::Scalar::new(dst.dtype, 0);
-        return if op == Reduce::Sum { crate::fill(mem, &column, zero) } else { Ok(()) };
+        if op == Reduce::Sum {
+            let mut zero = [0u8; 8];
+            crate::copy::move_elements(mem, dst, (rows, 1), Layout::strided(zero.as_mut_ptr(), 0, 0));
+        }
+        return Ok(());
     }
     let source = plane::source(mem, src, (rows, cols), dst, (rows, 1), false);
-    let d = Layout::tile(mem.as_mut_ptr(), dst);
-    let n = cols as usize;
+    let d = mem.layout(dst);
     // Rows that do not lie element after element are gathered first.
     let size = src.dtype.size();
     let mut gathered = Vec::new();
-    let dense = src.order == crate::Order::RowMajor;
-    if !dense {
-        gathered.resize(n * size, 0u8);
-    }
-    for r in 0..rows as usize {
-        let row = if dense {
-            source.layout.at(r, 0).ptr
-        } else {
-            let line = Layout::strided(gathered.as_mut_ptr(), 0, size as isize);
-            crate::copy::move_layouts((1, cols), line, source.layout.from_row(r), size);
-            gathered.as_mut_ptr()
-        };
-        let out = d.at(r, 0).ptr;
+    let dense = if src.order == Order::RowMajor {
+        source.layout
+    } else {
+        let pitch = cols as usize * size;
+        gathered.resize(rows as usize * pitch, 0u8);
+        let rows_of = Layout::strided(gathered.as_mut_ptr(), pitch as isize, size as isize);
+        crate::copy::move_layouts((rows, cols), rows_of, source.layout, size);
+        rows_of
+    };
+    let mut done = Ok(());
+    plane::for_each(rows as usize, 1, &[d, dense], |rows, _, [d, s]| {
+        let n = cols as usize;
         with_number!(src.dtype, T => {
-            // SAFETY: `n` elements at `row` and one at `out`, both checked.
-            unsafe { reduce_row::<T>(op, row.cast(), n, out.cast(), profile) }
-        }, _ => return Err(Fault::dtype("a row reduction", &[src.dtype], TYPES)));
-    }
-    Ok(())
+            // SAFETY: rows of `n` elements, and one result for each, all checked.
+            unsafe { reduce_rows::<T>(op, Rows { rows, n, d, s }, profile) }
+        }, _ => done = Err(Fault::dtype("a row reduction", &[src.dtype], TYPES)));
+    });
+    done
 }
 
 /// `dst[0, j] = reduce over i of src[i, j]`.
 pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: Profile) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let (rows, cols) = (src.valid_rows, src.valid_cols);
     same_types("a column reduction", &[dst, src])?;
     src.check_region("source", mem.len(), rows, cols)?;
@@ -95,7 +97,7 @@ pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
         return Ok(());
     }
     let source = plane::source(mem, src, (rows, cols), dst, (1, cols), false);
-    let d = Layout::tile(mem.as_mut_ptr(), dst);
+    let d = mem.layout(dst);
     let compat = profile == Profile::CpuCompat;
     let size = src.dtype.size();
     // The running row, apart from both tiles: the destination may be in any order.
@@ -104,20 +106,10 @@ pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
     crate::copy::move_layouts((1, cols), acc, source.layout, size);
     macro_rules! run {
         ($t:ty, $f:ident) => {
-            for r in 1..rows as usize {
-                plane::for_each(1, cols as usize, &[acc, source.layout.from_row(r)], |_, n, [a, s]| {
-                    // SAFETY: `n` elements of the running row and of row `r`, which share nothing.
-                    unsafe {
-                        dispatch(Accumulate::<$t, $f> {
-                            n,
-                            acc: a.ptr.cast(),
-                            src: s.ptr,
-                            stride: s.cs,
-                            marker: PhantomData,
-                        })
-                    }
-                })
-            }
+            plane::for_each_from((1, 0), rows as usize - 1, cols as usize, &[acc, source.layout], |rows, n, [a, s]| {
+                // SAFETY: `n` elements of the running row and of `rows` rows of the source, which share nothing.
+                unsafe { dispatch(Accumulate::<$t, $f> { rows, n, acc: a.ptr.cast(), s, marker: PhantomData }) }
+            })
         };
     }
     with_number!(src.dtype, T => match (op, compat) {
@@ -140,10 +132,10 @@ pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
 }
 
 struct Accumulate<T, O> {
+    rows: usize,
     n: usize,
     acc: *mut T,
-    src: *mut u8,
-    stride: isize,
+    s: Plane,
     marker: PhantomData<O>,
 }
 
@@ -152,30 +144,63 @@ impl<T: Number, O: Op2<T>> Kernel for Accumulate<T, O> {
 
     /// # Safety
     ///
-    /// `n` elements at both addresses, sharing nothing.
+    /// `n` elements at `acc` and in each row, sharing nothing.
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         const N: usize = 32;
         let mut c = 0;
         // SAFETY: below `n`.
         unsafe {
-            if self.stride == size_of::<T>() as isize {
-                let src = self.src.cast::<T>();
+            if self.s.cs == size_of::<T>() as isize {
                 while c + N <= self.n {
-                    let mut x = self.acc.add(c).cast::<[T; N]>().read_unaligned();
-                    let y = src.add(c).cast::<[T; N]>().read_unaligned();
-                    for k in 0..N {
-                        x[k] = O::f(x[k], y[k]);
+                    let at = self.acc.add(c).cast::<[T; N]>();
+                    let mut x = at.read_unaligned();
+                    for r in 0..self.rows {
+                        let y = self.s.at(r, c).cast::<[T; N]>().read_unaligned();
+                        for k in 0..N {
+                            x[k] = O::f(x[k], y[k]);
+                        }
                     }
-                    self.acc.add(c).cast::<[T; N]>().write_unaligned(x);
+                    at.write_unaligned(x);
                     c += N;
                 }
             }
             while c < self.n {
                 let p = self.acc.add(c);
-                let y = self.src.offset(c as isize * self.stride).cast::<T>().read_unaligned();
-                p.write_unaligned(O::f(p.read_unaligned(), y));
+                let mut x = p.read_unaligned();
+                for r in 0..self.rows {
+                    x = O::f(x, self.s.at(r, c).cast::<T>().read_unaligned());
+                }
+                p.write_unaligned(x);
                 c += 1;
+            }
+        }
+    }
+}
+
+/// Rows of `n` ≥ 1 elements that lie one after another, and where their results go.
+#[derive(Clone, Copy)]
+struct Rows {
+    rows: usize,
+    n: usize,
+    d: Plane,
+    s: Plane,
+}
+
+impl Rows {
+    /// Calls `f` for every row and stores what it returns.
+    ///
+    /// # Safety
+    ///
+    /// The planes are valid.
+    #[inline(always)]
+    unsafe fn each<T: Number>(self, mut f: impl FnMut(*const T, usize) -> T) {
+        for r in 0..self.rows {
+            // SAFETY: row `r`.
+            unsafe {
+                let result = f(self.s.at(r, 0).cast(), self.n);
+                // A row of one element went through no operation: its NaN is made canonical here.
+                self.d.at(r, 0).cast::<T>().write_unaligned(result.canonical());
             }
         }
     }
@@ -183,17 +208,17 @@ impl<T: Number, O: Op2<T>> Kernel for Accumulate<T, O> {
 
 /// # Safety
 ///
-/// `n` ≥ 1 elements at `row`, one at `out`.
-unsafe fn reduce_row<T: Summand>(op: Reduce, row: *const T, n: usize, out: *mut T, profile: Profile) {
+/// The planes of `rows` are valid and share nothing.
+unsafe fn reduce_rows<T: Summand>(op: Reduce, rows: Rows, profile: Profile) {
     macro_rules! fold {
         ($f:ident) => {
             // SAFETY: the caller's promise.
-            unsafe { dispatch(FoldRow::<T, $f> { row, n, out, marker: PhantomData }) }
+            unsafe { dispatch(FoldRows::<T, $f> { rows, marker: PhantomData }) }
         };
     }
     match (op, profile) {
         // SAFETY: the caller's promise.
-        (Reduce::Sum, _) => unsafe { dispatch(SumRow { row, n, out, profile }) },
+        (Reduce::Sum, _) => unsafe { dispatch(SumRows::<T> { rows, profile, marker: PhantomData }) },
         (Reduce::Max, Profile::CpuCompat) => fold!(StdMax),
         (Reduce::Min, Profile::CpuCompat) => fold!(StdMin),
         (Reduce::Max, _) => fold!(Max),
@@ -202,11 +227,9 @@ unsafe fn reduce_row<T: Summand>(op: Reduce, row: *const T, n: usize, out: *mut 
 }
 
 /// Max and min. The chain of `cpu-compat` is not associative; the others are, so lanes may run in parallel.
-struct FoldRow<T, O> {
-    row: *const T,
-    n: usize,
-    out: *mut T,
-    marker: PhantomData<O>,
+struct FoldRows<T, O> {
+    rows: Rows,
+    marker: PhantomData<(T, O)>,
 }
 
 trait Associative {
@@ -225,50 +248,57 @@ impl Associative for StdMin {
     const YES: bool = false;
 }
 
-impl<T: Number, O: Op2<T> + Associative> Kernel for FoldRow<T, O> {
+impl<T: Number, O: Op2<T> + Associative> Kernel for FoldRows<T, O> {
     type Output = ();
 
     /// # Safety
     ///
-    /// As for [`reduce_row`].
+    /// As for [`reduce_rows`].
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         const N: usize = 32;
-        let mut c = 1;
-        // SAFETY: below `n`.
+        // SAFETY: elements below `n`.
         unsafe {
-            let mut acc = self.row.read_unaligned();
-            if O::YES && self.n >= N {
-                let mut lanes = self.row.cast::<[T; N]>().read_unaligned();
-                c = N;
-                while c + N <= self.n {
-                    let x = self.row.add(c).cast::<[T; N]>().read_unaligned();
-                    for k in 0..N {
-                        lanes[k] = O::f(lanes[k], x[k]);
+            self.rows.each::<T>(|row, n| {
+                let mut acc = row.read_unaligned();
+                let mut c = 1;
+                if O::YES && n >= N {
+                    let mut lanes = row.cast::<[T; N]>().read_unaligned();
+                    c = N;
+                    while c + N <= n {
+                        let x = row.add(c).cast::<[T; N]>().read_unaligned();
+                        for k in 0..N {
+                            lanes[k] = O::f(lanes[k], x[k]);
+                        }
+                        c += N;
                     }
-                    c += N;
-                }
-                let mut width = N / 2;
-                while width > 0 {
-                    for k in 0..width {
-                        lanes[k] = O::f(lanes[k], lanes[k + width]);
+                    let mut width = N / 2;
+                    while width > 0 {
+                        for k in 0..width {
+                            lanes[k] = O::f(lanes[k], lanes[k + width]);
+                        }
+                        width /= 2;
                     }
-                    width /= 2;
+                    acc = lanes[0];
                 }
-                acc = lanes[0];
-            }
-            while c < self.n {
-                acc = O::f(acc, self.row.add(c).read_unaligned());
-                c += 1;
-            }
-            self.out.write_unaligned(acc.canonical());
+                while c < n {
+                    acc = O::f(acc, row.add(c).read_unaligned());
+                    c += 1;
+                }
+                acc
+            });
         }
     }
 }
 
-/// The accumulator of `cpu-compat`.
+/// An element as a row sum sees it.
 trait Summand: Number {
-    /// Left to right in the model's accumulator, rounded at the end.
+    /// Lanes of a 256-byte register.
+    type Lanes: Copy + AsMut<[Self]> + AsRef<[Self]>;
+
+    fn zeros() -> Self::Lanes;
+
+    /// `cpu-compat`: left to right in the model's accumulator, rounded at the end.
     ///
     /// # Safety
     ///
@@ -279,16 +309,21 @@ trait Summand: Number {
 macro_rules! in_own_type {
     ($($t:ty),*) => {$(
         impl Summand for $t {
+            type Lanes = [Self; 256 / size_of::<$t>()];
+
+            #[inline(always)]
+            fn zeros() -> Self::Lanes {
+                [Self::ZERO; 256 / size_of::<$t>()]
+            }
+
             #[inline(always)]
             unsafe fn sequential(row: *const Self, n: usize) -> Self {
-                // SAFETY: the caller's promise.
-                unsafe {
-                    let mut acc = row.read_unaligned();
-                    for k in 1..n {
-                        acc = Number::add(acc, row.add(k).read_unaligned());
-                    }
-                    Number::add(acc, Self::ZERO)
+                let mut acc = Self::ZERO;
+                for k in 0..n {
+                    // SAFETY: the caller's promise.
+                    acc = Number::add(acc, unsafe { row.add(k).read_unaligned() });
                 }
+                acc
             }
         }
     )*};
@@ -297,6 +332,13 @@ macro_rules! in_own_type {
 macro_rules! in_f32 {
     ($($t:ty),*) => {$(
         impl Summand for $t {
+            type Lanes = [Self; 128];
+
+            #[inline(always)]
+            fn zeros() -> Self::Lanes {
+                [Self::ZERO; 128]
+            }
+
             #[inline(always)]
             unsafe fn sequential(row: *const Self, n: usize) -> Self {
                 let mut acc = 0f32;
@@ -313,86 +355,117 @@ macro_rules! in_f32 {
 in_own_type!(i8, i16, i32, i64, u8, u16, u32, u64, f32);
 in_f32!(F16, BF16);
 
-struct SumRow<T> {
-    row: *const T,
-    n: usize,
-    out: *mut T,
+struct SumRows<T> {
+    rows: Rows,
     profile: Profile,
+    marker: PhantomData<T>,
 }
 
-/// Lanes of the narrowest type.
-const MOST_LANES: usize = 256;
-
-impl<T: Summand> Kernel for SumRow<T> {
+impl<T: Summand> Kernel for SumRows<T> {
     type Output = ();
 
     /// # Safety
     ///
-    /// As for [`reduce_row`].
+    /// As for [`reduce_rows`].
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        let SumRow { row, n, out, profile } = self;
-        let lanes = MOST_LANES / size_of::<T>();
-        let mut t = [T::ZERO; MOST_LANES];
         // SAFETY: elements below `n`.
         unsafe {
-            let sum = match profile {
-                Profile::CpuCompat => T::sequential(row, n),
-                Profile::A5 => {
-                    let mut total = T::ZERO;
-                    let mut c = 0;
-                    while c < n {
-                        let width = lanes.min(n - c);
-                        load(&mut t, row.add(c), width);
-                        let group = pair_tree(&mut t, width);
-                        total = if c == 0 { group } else { total.add(group) };
-                        c += width;
-                    }
-                    total
-                }
-                Profile::A2a3 if n <= lanes => {
-                    load(&mut t, row, n);
-                    pair_tree(&mut t, n)
-                }
-                Profile::A2a3 => {
-                    load(&mut t, row, lanes);
-                    let full = n / lanes;
-                    if full > 1 {
-                        add(&mut t, row.add(lanes), lanes);
-                    }
-                    add(&mut t, row.add(full * lanes), n % lanes);
-                    for block in 2..full {
-                        add(&mut t, row.add(block * lanes), lanes);
-                    }
-                    pair_tree(&mut t, lanes)
-                }
-            };
-            // A lone NaN went through no addition.
-            out.write_unaligned(sum.canonical());
+            match self.profile {
+                Profile::CpuCompat => self.rows.each::<T>(|row, n| T::sequential(row, n)),
+                Profile::A5 => self.rows.each::<T>(|row, n| grouped(row, n)),
+                Profile::A2a3 => self.rows.each::<T>(|row, n| in_lanes(row, n)),
+            }
         }
     }
 }
 
+/// The order of `a5`.
+///
+/// # Safety
+///
+/// `n` ≥ 1 elements at `row`.
 #[inline(always)]
-unsafe fn load<T: Number>(t: &mut [T; MOST_LANES], row: *const T, n: usize) {
-    for (k, lane) in t.iter_mut().enumerate().take(n) {
-        // SAFETY: the caller's promise of `n` elements.
+unsafe fn grouped<T: Summand>(row: *const T, n: usize) -> T {
+    let mut t = T::zeros();
+    let t = t.as_mut();
+    let lanes = t.len();
+    let mut total = T::ZERO;
+    let mut c = 0;
+    while c < n {
+        // SAFETY: elements c .. c + width.
+        let group = unsafe {
+            if n - c >= lanes {
+                load(t, row.add(c));
+                pair_tree(t)
+            } else {
+                let t = &mut t[..n - c];
+                load(t, row.add(c));
+                pair_tree(t)
+            }
+        };
+        total = if c == 0 { group } else { total.add(group) };
+        c += lanes;
+    }
+    total
+}
+
+/// The order of `a2a3`.
+///
+/// # Safety
+///
+/// `n` ≥ 1 elements at `row`.
+#[inline(always)]
+unsafe fn in_lanes<T: Summand>(row: *const T, n: usize) -> T {
+    let mut t = T::zeros();
+    let t = t.as_mut();
+    let lanes = t.len();
+    // SAFETY: elements below `n`.
+    unsafe {
+        if n < lanes {
+            let t = &mut t[..n];
+            load(t, row);
+            return pair_tree(t);
+        }
+        load(t, row);
+        let full = n / lanes;
+        if full > 1 {
+            add(t, row.add(lanes));
+        }
+        add(&mut t[..n % lanes], row.add(full * lanes));
+        for block in 2..full {
+            add(t, row.add(block * lanes));
+        }
+    }
+    pair_tree(t)
+}
+
+/// # Safety
+///
+/// As many elements at `row` as there are lanes.
+#[inline(always)]
+unsafe fn load<T: Number>(t: &mut [T], row: *const T) {
+    for (k, lane) in t.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
         *lane = unsafe { row.add(k).read_unaligned() };
     }
 }
 
+/// # Safety
+///
+/// As for [`load`].
 #[inline(always)]
-unsafe fn add<T: Number>(t: &mut [T; MOST_LANES], row: *const T, n: usize) {
-    for (k, lane) in t.iter_mut().enumerate().take(n) {
-        // SAFETY: the caller's promise of `n` elements.
+unsafe fn add<T: Number>(t: &mut [T], row: *const T) {
+    for (k, lane) in t.iter_mut().enumerate() {
+        // SAFETY: the caller's promise.
         *lane = lane.add(unsafe { row.add(k).read_unaligned() });
     }
 }
 
-/// The sum of the first `n` lanes by neighbours.
+/// The sum by neighbours.
 #[inline(always)]
-fn pair_tree<T: Number>(t: &mut [T; MOST_LANES], n: usize) -> T {
-    let mut n = n.clamp(1, MOST_LANES);
+fn pair_tree<T: Number>(t: &mut [T]) -> T {
+    let mut n = t.len();
     while n > 1 {
         let half = n / 2;
         for k in 0..half {
@@ -403,5 +476,5 @@ fn pair_tree<T: Number>(t: &mut [T; MOST_LANES], n: usize) -> T {
         }
         n = n.div_ceil(2);
     }
-    t[0]
+    t.first().copied().unwrap_or(T::ZERO)
 }

@@ -3,6 +3,9 @@
 //! Everything else is plain Rust that the vectoriser handles. Each step here has one meaning, stated on the trait and
 //! exact to the bit; [`Portable`] is the definition.
 
+// Rows and columns of several arrays at once: indices say it best, and unroll.
+#![allow(clippy::needless_range_loop)]
+
 use dtype::float;
 
 /// Columns of an inner block of a matrix product.
@@ -116,12 +119,56 @@ pub(crate) trait Simd {
         unsafe { p.cast::<[u16; 8]>().read_unaligned() }.map(float::f16_to_f32)
     }
 
-    /// Eight values, whose NaNs are canonical, to f16 at `p`, ties to even.
+    /// Eight values to f16 at `p`, ties to even, NaN canonical.
     #[inline(always)]
     unsafe fn narrow_f16(p: *mut u16, x: [f32; 8]) {
         // SAFETY: the caller's promise.
         unsafe { p.cast::<[u16; 8]>().write_unaligned(x.map(float::f32_to_f16)) }
     }
+
+    /// As [`Simd::widen_f16`], for bf16.
+    #[inline(always)]
+    unsafe fn widen_bf16(p: *const u16) -> [f32; 8] {
+        // SAFETY: the caller's promise.
+        unsafe { p.cast::<[u16; 8]>().read_unaligned() }.map(float::bf16_to_f32)
+    }
+
+    /// As [`Simd::narrow_f16`], for bf16.
+    #[inline(always)]
+    unsafe fn narrow_bf16(p: *mut u16, x: [f32; 8]) {
+        // SAFETY: the caller's promise.
+        unsafe { p.cast::<[u16; 8]>().write_unaligned(x.map(float::f32_to_bf16)) }
+    }
+}
+
+/// Which 16-bit float an element is, if any.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Half {
+    No,
+    F16,
+    BF16,
+}
+
+/// Eight elements at `p`, which are f16 or bf16 as `H` says, exactly; NaNs stay NaNs.
+///
+/// # Safety
+///
+/// Eight elements at `p`; the features of `S`.
+#[inline(always)]
+pub(crate) unsafe fn widen_half<S: Simd>(half: Half, p: *const u16) -> [f32; 8] {
+    // SAFETY: the caller's promise.
+    unsafe { if half == Half::F16 { S::widen_f16(p) } else { S::widen_bf16(p) } }
+}
+
+/// Eight values to f16 or bf16 at `p`, ties to even, NaN canonical.
+///
+/// # Safety
+///
+/// As for [`widen_half`].
+#[inline(always)]
+pub(crate) unsafe fn narrow_half<S: Simd>(half: Half, p: *mut u16, x: [f32; 8]) {
+    // SAFETY: the caller's promise.
+    unsafe { if half == Half::F16 { S::narrow_f16(p, x) } else { S::narrow_bf16(p, x) } }
 }
 
 pub(crate) struct Portable;
@@ -142,6 +189,17 @@ mod x86 {
     pub(crate) struct Avx2;
     pub(crate) struct Avx512;
 
+    /// NaNs become the canonical one; decided on the bits, as in [`dtype::float::canonical`].
+    #[inline(always)]
+    unsafe fn canonical8(bits: __m256i) -> __m256i {
+        // SAFETY: AVX2 is part of both tiers.
+        unsafe {
+            let magnitude = _mm256_and_si256(bits, _mm256_set1_epi32(0x7fff_ffff));
+            let nan = _mm256_cmpgt_epi32(magnitude, _mm256_set1_epi32(0x7f80_0000));
+            _mm256_blendv_epi8(bits, _mm256_set1_epi32(dtype::float::F32_NAN as i32), nan)
+        }
+    }
+
     #[inline(always)]
     unsafe fn widen_f16c(p: *const u16) -> [f32; 8] {
         let mut out = [0f32; 8];
@@ -154,8 +212,34 @@ mod x86 {
     unsafe fn narrow_f16c(p: *mut u16, x: [f32; 8]) {
         // SAFETY: as above.
         unsafe {
-            let h = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_loadu_ps(x.as_ptr()));
+            let bits = canonical8(_mm256_loadu_si256(x.as_ptr().cast()));
+            let h = _mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(_mm256_castsi256_ps(bits));
             _mm_storeu_si128(p.cast(), h);
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_bf16_avx2(p: *const u16) -> [f32; 8] {
+        let mut out = [0f32; 8];
+        // SAFETY: eight elements at `p`; AVX2 is part of both tiers.
+        unsafe {
+            let wide = _mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(p.cast())));
+            _mm256_storeu_si256(out.as_mut_ptr().cast(), wide);
+        }
+        out
+    }
+
+    #[inline(always)]
+    unsafe fn narrow_bf16_avx2(p: *mut u16, x: [f32; 8]) {
+        // SAFETY: as above.
+        unsafe {
+            let bits = canonical8(_mm256_loadu_si256(x.as_ptr().cast()));
+            let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
+            let rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
+            let high = _mm256_srli_epi32::<16>(rounded);
+            // Packing works on 128-bit halves: words 0 and 2 of the result are the eight elements.
+            let packed = _mm256_permute4x64_epi64::<0b1000>(_mm256_packus_epi32(high, high));
+            _mm_storeu_si128(p.cast(), _mm256_castsi256_si128(packed));
         }
     }
 
@@ -322,6 +406,18 @@ mod x86 {
             // SAFETY: the caller's promise.
             unsafe { narrow_f16c(p, x) }
         }
+
+        #[inline(always)]
+        unsafe fn widen_bf16(p: *const u16) -> [f32; 8] {
+            // SAFETY: the caller's promise.
+            unsafe { widen_bf16_avx2(p) }
+        }
+
+        #[inline(always)]
+        unsafe fn narrow_bf16(p: *mut u16, x: [f32; 8]) {
+            // SAFETY: the caller's promise.
+            unsafe { narrow_bf16_avx2(p, x) }
+        }
     }
 
     impl Simd for Avx512 {
@@ -429,6 +525,18 @@ mod x86 {
         unsafe fn narrow_f16(p: *mut u16, x: [f32; 8]) {
             // SAFETY: the caller's promise.
             unsafe { narrow_f16c(p, x) }
+        }
+
+        #[inline(always)]
+        unsafe fn widen_bf16(p: *const u16) -> [f32; 8] {
+            // SAFETY: the caller's promise.
+            unsafe { widen_bf16_avx2(p) }
+        }
+
+        #[inline(always)]
+        unsafe fn narrow_bf16(p: *mut u16, x: [f32; 8]) {
+            // SAFETY: the caller's promise.
+            unsafe { narrow_bf16_avx2(p, x) }
         }
     }
 }

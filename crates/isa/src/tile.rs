@@ -85,8 +85,9 @@ impl Tile {
     }
 
     /// Elements of the inner box, (rows, columns); (1, 1) for plain orders.
+    #[inline]
     pub fn inner_box(&self) -> (u32, u32) {
-        let narrow = || self.fractal / 16 >> self.dtype.size().trailing_zeros();
+        let narrow = || (self.fractal / 16) >> self.dtype.size().trailing_zeros();
         match self.order {
             Order::RowMajor | Order::ColMajor => (1, 1),
             Order::Nz | Order::Zz => (16, narrow()),
@@ -95,6 +96,7 @@ impl Tile {
     }
 
     /// Offset of element (r, c) from element (0, 0), in elements. The descriptor must have passed [`Tile::check`].
+    #[inline]
     pub fn element_offset(&self, r: u32, c: u32) -> usize {
         let (r, c, pitch) = (r as usize, c as usize, self.pitch as usize);
         match self.order {
@@ -123,6 +125,7 @@ impl Tile {
     }
 
     /// Bytes from element (0, 0) to the end of the corner of the region `rows × cols`.
+    #[inline]
     pub(crate) fn region_len(&self, rows: u32, cols: u32) -> usize {
         if rows == 0 || cols == 0 { 0 } else { (self.element_offset(rows - 1, cols - 1) + 1) * self.dtype.size() }
     }
@@ -138,7 +141,7 @@ impl Tile {
         }
         self.check_descriptor("part")?;
         let (ir, ic) = self.inner_box();
-        if r0 % ir != 0 || c0 % ic != 0 {
+        if !r0.is_multiple_of(ir) || !c0.is_multiple_of(ic) {
             return Err(Fault::shape("part", format!("({r0}, {c0}) does not start a {ir}x{ic} box")));
         }
         Ok(Tile { offset: self.byte_offset(r0, c0), rows, cols, valid_rows: rows, valid_cols: cols, ..*self })
@@ -207,17 +210,17 @@ impl Tile {
         if rows == 0 || cols == 0 {
             return Ok(());
         }
-        // 32-bit extents: the products fit 128 bits easily, and 64 bits once they fit the arena.
+        // 32-bit extents: the index of the last element fits 64 bits, and its byte if the index is below the arena's size.
         let (ir, ic) = self.inner_box();
-        let (r, c, pitch) = (rows - 1, cols - 1, self.pitch as u128);
+        let (r, c, pitch) = (rows - 1, cols - 1, self.pitch as u64);
         let bound = match self.order {
-            Order::RowMajor => r as u128 * pitch + c as u128,
-            Order::ColMajor => c as u128 * pitch + r as u128,
-            Order::Nz | Order::Nn => (c / ic) as u128 * pitch * ic as u128,
-            Order::Zn | Order::Zz => (r / ir) as u128 * pitch * ir as u128,
+            Order::RowMajor => r as u64 * pitch + c as u64,
+            Order::ColMajor => c as u64 * pitch + r as u64,
+            Order::Nz | Order::Nn => (c / ic) as u64 * pitch * ic as u64,
+            Order::Zn | Order::Zz => (r / ir) as u64 * pitch * ir as u64,
         };
-        let end = if bound * size as u128 > arena as u128 {
-            self.offset as u128 + (bound + 1) * size as u128
+        let end = if bound > arena as u64 {
+            self.offset as u128 + (bound as u128 + 1) * size as u128
         } else {
             self.offset as u128 + self.region_len(rows, cols) as u128
         };
@@ -228,6 +231,7 @@ impl Tile {
     }
 
     /// Whether two tiles put every element at the same place.
+    #[inline]
     pub(crate) fn same_place(&self, other: &Tile) -> bool {
         let boxed = self.order.is_boxed();
         self.offset == other.offset

@@ -7,7 +7,7 @@ use memory::View;
 
 use crate::copy::move_layouts;
 use crate::number::{BF16, F16, Float};
-use crate::plane::{self, Layout, for_each_row_group, matrix_of};
+use crate::plane::{self, Arena, Layout, for_each_row_group, matrix_of};
 use crate::{Fault, Tile};
 
 fn fits(view: &View, rows: u32, cols: u32) -> Result<(), Fault> {
@@ -28,6 +28,7 @@ fn same(view: DType, tile: DType) -> bool {
 
 /// `dst[i, j] = src[i, j]` over the destination's valid region, from global memory into any order; no conversion.
 pub fn load(mem: &mut [u8], dst: &Tile, src: &View) -> Result<(), Fault> {
+    let mem = Arena::new(mem);
     let (rows, cols) = (dst.valid_rows, dst.valid_cols);
     if !same(src.dtype, dst.dtype) {
         return Err(Fault::dtype("a load", &[dst.dtype, src.dtype], "a tile and a view of one type"));
@@ -38,9 +39,9 @@ pub fn load(mem: &mut [u8], dst: &Tile, src: &View) -> Result<(), Fault> {
         return Ok(());
     }
     let size = dst.dtype.size();
-    let d = Layout::tile(mem.as_mut_ptr(), dst);
+    let d = mem.layout(dst);
     for_each_row_group(src, rows as usize, |row, n, s| {
-        move_layouts((n as u32, cols), d.from_row(row), s, size);
+        move_layouts((n as u32, cols), d.rows_from(row), s, size);
     });
     Ok(())
 }
@@ -67,7 +68,7 @@ pub fn store(dst: &View, mem: &[u8], src: &Tile, narrow: bool) -> Result<(), Fau
     // Only read through; the borrow of `mem` outlives the transfer.
     let s = Layout::tile(mem.as_ptr().cast_mut(), src);
     for_each_row_group(dst, rows as usize, |row, n, d| {
-        let s = s.from_row(row);
+        let s = s.rows_from(row);
         match (narrows, dst.dtype) {
             (true, DType::F16) => narrow_rows::<F16>(n, cols as usize, d, s),
             (true, _) => narrow_rows::<BF16>(n, cols as usize, d, s),

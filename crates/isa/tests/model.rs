@@ -342,7 +342,7 @@ fn row_sum(values: &[Scalar], profile: Profile) -> Scalar {
             let mut blocks: Vec<&[Scalar]> = values.chunks(lanes).collect();
             let mut t = blocks.remove(0).to_vec();
             // The second full block, then the tail, then the other full blocks.
-            let tail = if values.len() % lanes == 0 { None } else { blocks.pop() };
+            let tail = if values.len().is_multiple_of(lanes) { None } else { blocks.pop() };
             let second = if blocks.is_empty() { None } else { Some(blocks.remove(0)) };
             for block in second.into_iter().chain(tail).chain(blocks) {
                 for (k, &v) in block.iter().enumerate() {

@@ -8,13 +8,15 @@ use dtype::{DType, Profile, RoundMode, Scalar};
 use isa::{BinaryOp, Fault, Init, Order, Pad, Reduce, Tile, UnaryOp, shadow};
 use memory::{Buffer, View};
 
+type Instruction = Box<dyn Fn(&mut [u8]) -> Result<(), Fault>>;
+
 struct Case {
     name: &'static str,
     dst: Tile,
     region: (u32, u32),
     sources: Vec<Tile>,
-    run: Box<dyn Fn(&mut [u8]) -> Result<(), Fault>>,
-    shadow: Box<dyn Fn(&mut [u8]) -> Result<(), Fault>>,
+    run: Instruction,
+    shadow: Instruction,
 }
 
 macro_rules! case {

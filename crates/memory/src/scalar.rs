@@ -1,5 +1,8 @@
 //! Single elements: loads, stores and atomic updates of a buffer.
 
+// The code is the same for every width, also where a cast to 64 bits changes nothing.
+#![allow(clippy::unnecessary_cast)]
+
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use dtype::scalar::{BinaryOp, binary};

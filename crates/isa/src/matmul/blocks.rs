@@ -1,5 +1,8 @@
 //! The walk over inner blocks of the accumulator, common to all element types.
 
+// Rows and columns of several arrays at once: indices say it best, and unroll.
+#![allow(clippy::needless_range_loop)]
+
 use super::pack::padded;
 use crate::simd::{Block, MR_MAX, NR, Panel};
 
