@@ -31,6 +31,7 @@ pub(crate) struct Web(usize);
 pub(crate) struct Webs {
     of: BTreeMap<Value, Web>,
     members: BTreeMap<Web, BTreeSet<Value>>,
+    changed: BTreeSet<Value>,
     /// Before which operation the buffer of a web is allocated: of those with several members or a joined name.
     pub(crate) allocate: BTreeMap<Op, Vec<Web>>,
 }
@@ -48,6 +49,11 @@ impl Webs {
     pub(crate) fn is_early(&self, value: Value) -> bool {
         let web = self.of[&value];
         self.allocate.values().any(|list| list.contains(&web))
+    }
+
+    /// Whether the value is changed in place, under this name or another.
+    pub(crate) fn is_changed(&self, value: Value) -> bool {
+        self.members[&self.of[&value]].iter().any(|v| self.changed.contains(v))
     }
 
     pub(crate) fn share(&self, a: Value, b: Value) -> bool {
@@ -76,7 +82,8 @@ pub(crate) fn build(
 ) -> Result<Webs, Fail> {
     let ops = ops_in(f, region);
     let values = tile_values(f, region, &ops);
-    let mut webs = Webs { of: BTreeMap::new(), members: BTreeMap::new(), allocate: BTreeMap::new() };
+    let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
+    let mut webs = Webs { of: BTreeMap::new(), members: BTreeMap::new(), changed, allocate: BTreeMap::new() };
     for (i, &v) in values.iter().enumerate() {
         webs.of.insert(v, Web(i));
         webs.members.insert(Web(i), BTreeSet::from([v]));
@@ -106,7 +113,6 @@ pub(crate) fn build(
         }
         webs.merge(acc, sum);
     }
-    let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
     for edge in &joins.edges {
         let place = spaces.home(edge.target);
         if spaces.home(edge.source) != place || webs.share(edge.target, edge.source) {
@@ -120,8 +126,7 @@ pub(crate) fn build(
         } else {
             // Both names are wanted afterwards, and a change of one would have to show in the other (rule 14).
             let both = conflicts.contains(&(edge.target.min(edge.source), edge.target.max(edge.source)));
-            let is_changed = |v: Value| webs.members(webs.of(v)).iter().any(|m| changed.contains(m));
-            if both && (is_changed(edge.target) || is_changed(edge.source)) {
+            if both && (webs.is_changed(edge.target) || webs.is_changed(edge.source)) {
                 return Err(Box::new(
                     Diagnostic::unsupported(
                         "changed-join",

@@ -259,25 +259,38 @@ impl Kernel<'_> {
     pub(super) fn cross(&mut self, value: Value) -> Result<(), Fail> {
         let home = self.spaces.home(value);
         for place in self.spaces.needs(value).collect::<Vec<_>>() {
-            if place == home {
-                continue;
+            if place != home && !self.webs.is_changed(value) {
+                self.cross_to(value, place)?;
             }
-            match (home, place) {
-                (Place::Vec, Place::Mat { transposed: true }) => {
-                    let source = self.held(value, Place::Vec)?.tile;
-                    self.transpose_to_mat(value, source)?;
-                }
-                (Place::Acc, Place::Mat { transposed: true }) => {
-                    let source = match self.tiles.get(&(value, Place::Vec)) {
-                        Some(held) => held.tile,
-                        None => self.move_to(value, Place::Acc, Place::Vec)?,
-                    };
-                    self.transpose_to_mat(value, source)?;
-                }
-                (_, Place::Acc) => return Err(self.internal("a move into the accumulator")),
-                _ => {
-                    self.move_to(value, home, place)?;
-                }
+        }
+        Ok(())
+    }
+
+    /// A value elsewhere than at home, for a use. One that is changed in place moves at each use, not when it is made.
+    pub(super) fn operand_in(&mut self, value: Value, place: Place) -> Result<Value, Fail> {
+        if self.webs.is_changed(value) && self.spaces.home(value) != place {
+            self.cross_to(value, place)?;
+        }
+        Ok(self.held(value, place)?.tile)
+    }
+
+    fn cross_to(&mut self, value: Value, place: Place) -> Result<(), Fail> {
+        let home = self.spaces.home(value);
+        match (home, place) {
+            (Place::Vec, Place::Mat { transposed: true }) => {
+                let source = self.held(value, Place::Vec)?.tile;
+                self.transpose_to_mat(value, source)?;
+            }
+            (Place::Acc, Place::Mat { transposed: true }) => {
+                let source = match self.tiles.get(&(value, Place::Vec)) {
+                    Some(held) => held.tile,
+                    None => self.move_to(value, Place::Acc, Place::Vec)?,
+                };
+                self.transpose_to_mat(value, source)?;
+            }
+            (_, Place::Acc) => return Err(self.internal("a move into the accumulator")),
+            _ => {
+                self.move_to(value, home, place)?;
             }
         }
         Ok(())

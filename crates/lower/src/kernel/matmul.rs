@@ -22,8 +22,8 @@ impl Kernel<'_> {
         let data = &self.src.ops[op];
         let (ta, tb) = (data.attrs.bool("a_trans"), data.attrs.bool("b_trans"));
         let (lhs, rhs, result) = (data.named("lhs")[0], data.named("rhs")[0], data.results[0]);
-        let lhs_mat = self.held(lhs, Place::Mat { transposed: ta })?.tile;
-        let rhs_mat = self.held(rhs, Place::Mat { transposed: tb })?.tile;
+        let lhs_mat = self.operand_in(lhs, Place::Mat { transposed: ta })?;
+        let rhs_mat = self.operand_in(rhs, Place::Mat { transposed: tb })?;
         let dtype = self.tile_type(lhs)?.dtype;
         let turn = |t: bool, (a, b): (u64, u64)| if t { (b, a) } else { (a, b) };
         let (m, k) = turn(ta, flat(&self.tile_type(lhs)?));

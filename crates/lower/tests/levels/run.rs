@@ -83,12 +83,7 @@ fn execute(
         reported += 1;
     }
     // Few values are not reported: those that nobody uses, that their stores convert, or that are loaded transposed.
-    assert!(
-        reported * 2 >= points.len(),
-        "{name}, {what}: {reported} of {} values reported\n{}",
-        points.len(),
-        show()
-    );
+    assert!(reported * 2 >= points.len(), "{name}, {what}: {reported} of {} values reported\n{}", points.len(), show());
     for (i, (a, b)) in expected.iter().zip(&found).enumerate() {
         let (Some(a), Some(b)) = (a.tensor(), b.tensor()) else { continue };
         let size = a.dtype.size();
