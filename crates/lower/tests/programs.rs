@@ -109,3 +109,30 @@ fn every_program_lowers_to_one_that_the_verifier_accepts() {
         }
     }
 }
+
+/// Each file in `refused` says in its first line how it is refused: `// code at line N: part of the message`.
+#[test]
+fn what_cannot_be_lowered_is_refused_by_name_at_its_line() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/refused");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder is there") {
+        let path = entry.expect("an entry").path();
+        let name = path.display().to_string();
+        let text = std::fs::read_to_string(&path).expect("a program");
+        let (code, rest) = text.lines().next().and_then(|l| l[3..].split_once(" at line ")).expect("the expectation");
+        let (line, message) = rest.split_once(": ").expect("a message");
+        let source = ir::text::parse(&text, &name).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
+        ir::verify::verify(&source).unwrap_or_else(|e| panic!("{name} itself: {e:#?}"));
+        let errors = match lower::lower(&source, &lower::Options { profile: Profile::A2a3 }) {
+            Ok(_) => panic!("{name} was lowered"),
+            Err(errors) => errors,
+        };
+        let [error] = &errors[..] else { panic!("{name}: {errors:#?}") };
+        assert_eq!(error.code, code, "{name}: {}", error.message);
+        assert!(error.message.contains(message), "{name}: {}", error.message);
+        let at = error.primary.as_ref().map(|l| l.span.line.to_string());
+        assert_eq!(at.as_deref(), Some(line), "{name}");
+        seen += 1;
+    }
+    assert!(seen >= 10);
+}
