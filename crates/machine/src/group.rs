@@ -150,6 +150,12 @@ impl Group {
         }
     }
 
+    /// Lets go of the arguments' memory.
+    pub fn forget(&mut self) {
+        self.fifos.clear();
+        self.lanes.iter_mut().for_each(|lane| lane.frame.pointers.clear());
+    }
+
     pub fn block(&self) -> u32 {
         self.block
     }

@@ -16,6 +16,7 @@ mod args;
 mod history;
 mod host;
 mod orchestrator;
+mod pool;
 mod scheduler;
 mod submit;
 
@@ -32,7 +33,7 @@ use trace::{Edge, Task, ValueRecord};
 
 use crate::host::HostOp;
 
-/// A program, decoded. Immutable: any number of runs may share it.
+/// A program, decoded, and the threads that run it. Any number of runs may share it, also at the same time.
 #[derive(Debug)]
 pub struct Compiled {
     arch: Arch,
@@ -40,6 +41,7 @@ pub struct Compiled {
     hosts: Vec<HostOp>,
     params: Vec<args::Param>,
     kernels: Vec<Kernel>,
+    pool: pool::Pool,
 }
 
 /// How to run.
@@ -105,7 +107,7 @@ impl Compiled {
         };
         let hosts = host::decode(program, entry, &code, &index, &kernels)?;
         let params = args::params(entry);
-        Ok(Compiled { arch: program.arch, entry: code, hosts, params, kernels })
+        Ok(Compiled { arch: program.arch, entry: code, hosts, params, kernels, pool: pool::Pool::default() })
     }
 
     /// Runs the program on these arguments, in the order of its parameters. Tensors are borrowed: what the program writes is

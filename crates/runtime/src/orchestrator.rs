@@ -1,6 +1,7 @@
 //! The calling thread: runs the orchestration, submits tasks, helps to run them where it has to wait.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use diag::{Diagnostic, Span};
@@ -20,51 +21,50 @@ const MAX_TENSOR: u64 = 1 << 46;
 
 pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads: usize) -> Result<Report, Diagnostic> {
     let record = options.record || options.observe;
-    let scheduler = Scheduler::new(compiled.arch.chip(), options, threads.max(1));
-    std::thread::scope(|scope| {
-        let mut spawned = threads == 1;
-        let mut spawn = || {
-            if !std::mem::replace(&mut spawned, true) {
-                for index in 1..threads {
-                    let scheduler = &scheduler;
-                    scope.spawn(move || scheduler.work(index));
-                }
-            }
-        };
-        let mut o = Orchestrator {
-            compiled,
-            options,
-            scheduler: &scheduler,
-            worker: Worker::default(),
-            history: History::new(record),
-            footprints: Footprints::default(),
-            record,
-            spawn: &mut spawn,
-            args,
-            report: Report::default(),
-            joins: Vec::new(),
-            created: Vec::new(),
-            frame: Frame::default(),
-            span: None,
-        };
-        // Workers wait for the end of the run: nothing may leave this closure before `close`.
-        let ran = catch_unwind(AssertUnwindSafe(|| o.run())).unwrap_or_else(|_| {
-            let d = Diagnostic::error("internal", "the simulator failed in the orchestration");
-            Err(d.at(o.span, "while it ran this"))
-        });
-        o.share();
-        let values = scheduler.finish(&mut o.worker);
-        let mut report = std::mem::take(&mut o.report);
-        scheduler.close();
-        // A task that failed comes before wherever the orchestration was.
-        report.values = values?;
-        ran?;
-        report.values.sort_unstable_by_key(|r| r.point);
-        report.edges.sort_unstable();
-        report.edges.dedup_by_key(|e| (e.to, e.from));
-        report.edges.sort_unstable_by_key(|e| (e.to, e.from));
-        Ok(report)
-    })
+    let scheduler = Arc::new(Scheduler::new(compiled.arch.chip(), options, threads));
+    let mut crew = compiled.pool.crew();
+    let mut started = threads == 1;
+    let mut spawn = || {
+        if !std::mem::replace(&mut started, true) {
+            crew.start(&scheduler, threads - 1);
+        }
+    };
+    let mut o = Orchestrator {
+        compiled,
+        options,
+        scheduler: &scheduler,
+        worker: Worker::with(compiled.pool.take_groups()),
+        history: History::new(record),
+        footprints: Footprints::default(),
+        record,
+        spawn: &mut spawn,
+        args,
+        report: Report::default(),
+        joins: Vec::new(),
+        created: Vec::new(),
+        frame: Frame::default(),
+        span: None,
+    };
+    // Workers wait for the end of the run, and use the caller's memory: nothing may leave before `close` and `join`.
+    let ran = catch_unwind(AssertUnwindSafe(|| o.run())).unwrap_or_else(|_| {
+        let d = Diagnostic::error("internal", "the simulator failed in the orchestration");
+        Err(d.at(o.span, "while it ran this"))
+    });
+    o.share();
+    let values = scheduler.finish(&mut o.worker);
+    let mut report = std::mem::take(&mut o.report);
+    compiled.pool.give_groups(std::mem::take(&mut o.worker.groups));
+    drop(o);
+    scheduler.close();
+    crew.join();
+    // A task that failed comes before wherever the orchestration was.
+    report.values = values?;
+    ran?;
+    report.values.sort_unstable_by_key(|r| r.point);
+    report.edges.sort_unstable();
+    report.edges.dedup_by_key(|e| (e.to, e.from));
+    report.edges.sort_unstable_by_key(|e| (e.to, e.from));
+    Ok(report)
 }
 
 /// Tasks that a task id stands for: id 0 is none; `n + 1` is task `n`; `JOIN | k` is join `k`.
@@ -73,7 +73,7 @@ const JOIN: u64 = 1 << 32;
 pub(crate) struct Orchestrator<'a, 'b> {
     pub(crate) compiled: &'a Compiled,
     pub(crate) options: &'a Options,
-    pub(crate) scheduler: &'a Scheduler<'a>,
+    pub(crate) scheduler: &'a Scheduler,
     pub(crate) worker: Worker,
     pub(crate) history: History,
     pub(crate) footprints: Footprints,

@@ -25,6 +25,8 @@ use crate::{Options, interrupted};
 pub(crate) const WINDOW: u32 = 4096;
 /// Groups that a worker keeps for later blocks.
 const SPARE_GROUPS: usize = BATCH;
+/// Ready units per thread from which on the calling thread rather runs some than submits more: what waits grows cold.
+const ENOUGH: usize = 128;
 /// Units that a thread takes at once at most.
 const BATCH: usize = 16;
 /// Looks at the queue before a worker without work sleeps: some microseconds.
@@ -92,7 +94,8 @@ struct State {
 }
 
 /// Shared by the calling thread and the workers of one run.
-pub(crate) struct Scheduler<'a> {
+#[derive(Debug)]
+pub(crate) struct Scheduler {
     state: Mutex<State>,
     /// Wakes workers, and the calling thread.
     changed: Condvar,
@@ -102,17 +105,24 @@ pub(crate) struct Scheduler<'a> {
     /// Copies of what is under the lock: the oldest task not done, units ready.
     oldest: AtomicU32,
     ready: AtomicUsize,
+    threads: usize,
     chip: &'static Chip,
-    options: &'a Options,
+    options: Options,
 }
 
 /// What a thread keeps between units.
-#[derive(Default)]
 pub(crate) struct Worker {
     pub(crate) index: usize,
     #[expect(clippy::vec_box, reason = "as above")]
-    groups: Vec<Box<Group>>,
+    pub(crate) groups: Vec<Box<Group>>,
     batch: Vec<Finished>,
+}
+
+impl Worker {
+    /// The calling thread.
+    pub(crate) fn with(groups: Vec<Box<Group>>) -> Worker {
+        Worker { index: 0, groups, batch: Vec::new() }
+    }
 }
 
 /// A unit, and what became of it.
@@ -128,8 +138,8 @@ impl State {
     }
 }
 
-impl<'a> Scheduler<'a> {
-    pub(crate) fn new(chip: &'static Chip, options: &'a Options, threads: usize) -> Scheduler<'a> {
+impl Scheduler {
+    pub(crate) fn new(chip: &'static Chip, options: &Options, threads: usize) -> Scheduler {
         Scheduler {
             state: Mutex::new(State {
                 tasks: VecDeque::new(),
@@ -149,8 +159,9 @@ impl<'a> Scheduler<'a> {
             done: (0..WINDOW).map(|_| AtomicU32::new(0)).collect(),
             oldest: AtomicU32::new(0),
             ready: AtomicUsize::new(0),
+            threads,
             chip,
-            options,
+            options: options.clone(),
         }
     }
 
@@ -312,6 +323,7 @@ impl<'a> Scheduler<'a> {
                 Ok(Outcome::Done) => {
                     state.values.append(&mut group.values);
                     if worker.groups.len() < SPARE_GROUPS {
+                        group.forget();
                         worker.groups.push(group);
                     }
                     self.ended(&mut state, &unit.launch);
@@ -332,16 +344,17 @@ impl<'a> Scheduler<'a> {
     /// A turn of one block.
     fn run(&self, worker: &mut Worker, unit: &mut Unit) -> (Box<Group>, Result<Outcome, Diagnostic>) {
         let launch = &unit.launch;
-        let mut group = match unit.group.take() {
-            Some(group) => group,
-            None => {
-                let mut group = worker.groups.pop().unwrap_or_default();
-                group.start(self.chip, &launch.codes, &launch.args, launch.task, (unit.block, launch.blocks));
-                group
-            }
-        };
+        let parked = unit.group.take();
+        let fresh = parked.is_none();
+        let mut group = parked.or_else(|| worker.groups.pop()).unwrap_or_default();
         let interrupt = self.options.interrupt.as_deref();
-        let outcome = catch_unwind(AssertUnwindSafe(|| group.run(interrupt))).unwrap_or_else(|panic| {
+        let turn = catch_unwind(AssertUnwindSafe(|| {
+            if fresh {
+                group.start(self.chip, &launch.codes, &launch.args, launch.task, (unit.block, launch.blocks));
+            }
+            group.run(interrupt)
+        }));
+        let outcome = turn.unwrap_or_else(|panic| {
             let what = panic.downcast_ref::<&str>().map(|s| s.to_string());
             let what = what.or_else(|| panic.downcast_ref::<String>().cloned());
             Err(group.panicked(what.as_deref().unwrap_or("a panic")))
@@ -446,15 +459,15 @@ impl<'a> Scheduler<'a> {
         self.wake(state, n);
     }
 
-    /// The life of a worker thread.
-    pub(crate) fn work(&self, index: usize) {
-        let mut worker = Worker { index, ..Worker::default() };
+    /// What a worker thread does for this run; it lends and gets back its groups.
+    pub(crate) fn work(&self, index: usize, groups: Vec<Box<Group>>) -> Vec<Box<Group>> {
+        let mut worker = Worker { index, groups, batch: Vec::new() };
         let mut state = self.lock();
         loop {
             let (next, ran) = self.step(&mut worker, state);
             state = next;
             if state.closing {
-                return;
+                return worker.groups;
             }
             if ran {
                 continue;
@@ -512,6 +525,16 @@ impl<'a> Scheduler<'a> {
         };
         state.main_sleeps = false;
         state
+    }
+
+    /// Units enough for everybody.
+    pub(crate) fn is_flooded(&self) -> bool {
+        self.backlog() > ENOUGH * self.threads
+    }
+
+    /// Runs units on the calling thread until there are not too many.
+    pub(crate) fn drain(&self, worker: &mut Worker) -> bool {
+        self.help(worker, |state| state.ready.len() <= ENOUGH * self.threads / 2)
     }
 
     /// Until task `task` may be submitted.

@@ -110,6 +110,9 @@ impl Orchestrator<'_, '_> {
         if task >= FEW_TASKS {
             (self.spawn)();
         }
+        if self.scheduler.is_flooded() && !self.scheduler.drain(&mut self.worker) {
+            return Err(End::Stopped);
+        }
         Ok(task)
     }
 

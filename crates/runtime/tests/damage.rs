@@ -162,7 +162,10 @@ fn damaged_programs_end_in_errors_or_results() {
             Err(e) => assert_ne!(e.code, "internal", "{e:?}\n{text}"),
         }
     }
-    assert!(parsed > 1200 && decoded > 800 && (300..decoded - 100).contains(&ran), "{parsed} parsed, {decoded} decoded, {ran} ran");
+    assert!(
+        parsed > 1200 && decoded > 800 && (300..decoded - 100).contains(&ran),
+        "{parsed} parsed, {decoded} decoded, {ran} ran"
+    );
 }
 
 /// One to three of: a word replaced by another word of the text, by a number, a line dropped, doubled, or moved.

@@ -4,6 +4,7 @@ mod common;
 
 use common::*;
 use memory::{Arg, Returned};
+use runtime::Options;
 use trace::Cause;
 
 /// One task kind: `out[j] = out[j] * a + in[i]`-like updates of single elements, so that order shows.
@@ -317,4 +318,30 @@ func @main orchestration(%x: inout tensor<5xi32>) {
         });
         assert_eq!(error.code, "interrupted");
     }
+}
+
+/// Threads stay with the program: many short runs, also at once, and after errors.
+#[test]
+fn runs_share_a_program() {
+    let body = consts(8)
+        + &(0..20).map(|n| bump("%x", "%y", "%c0", &format!("%c{}", n % 7), n)).collect::<String>()
+        + "  %v = read %x indices(%i) : i32\n  return";
+    let compiled = compile(&program(&body, "%x: in tensor<8xi32>, %y: inout tensor<8xi32>, %i: in index"));
+    std::thread::scope(|scope| {
+        for caller in 0..3u64 {
+            let compiled = &compiled;
+            scope.spawn(move || {
+                for seed in 0..100 {
+                    let (x, y) = (ints(&[8], |_| 1), ints(&[8], |_| 0));
+                    let options = Options { threads: 2, seed: seed * caller, ..Options::default() };
+                    let mut args = tensors(&[&x, &y]);
+                    args.push(index(if seed % 10 == 9 { 8 } else { 0 }));
+                    let result = compiled.run(&args, &options);
+                    assert_eq!(result.is_err(), seed % 10 == 9);
+                    // Elements 0 to 5 three times, element 6 twice, the last not at all.
+                    assert_eq!(read_i32(&y), [13, 13, 13, 13, 13, 13, 4, 0]);
+                }
+            });
+        }
+    });
 }
