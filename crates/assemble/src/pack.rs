@@ -91,10 +91,12 @@ fn in_order(roots: &[Root], interference: &Interference, space: Space, floor: u6
             let end = at.saturating_add(size);
             near.iter().all(|&(start, stop, same)| end <= start || stop <= at || (same && at == start))
         };
-        let candidates =
-            near.iter().flat_map(|&(start, stop, same)| [align_up(stop, align), if same { start } else { floor }]);
+        let beside =
+            |&(start, stop, same): &(u64, u64, bool)| [align_up(stop, align), if same { start } else { floor }];
+        let mut candidates: Vec<u64> = near.iter().flat_map(beside).chain([floor]).collect();
+        candidates.sort_unstable();
         // The end of the highest neighbour always fits, so there is one.
-        let at = candidates.chain([floor]).filter(|&at| fits(at)).min().unwrap_or(u64::MAX);
+        let at = candidates.into_iter().find(|&at| fits(at)).unwrap_or(u64::MAX);
         packing.height = packing.height.max(at.saturating_add(size));
         packing.addresses.push((root, at));
     }

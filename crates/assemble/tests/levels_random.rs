@@ -15,11 +15,18 @@ struct Tile {
     rows: u64,
     cols: u64,
     dtype: &'static str,
+    /// Rows from some run-time number on are not valid.
+    partial: bool,
 }
 
 impl Tile {
     fn ty(&self) -> String {
-        format!("tile<{}x{}x{}>", self.rows, self.cols, self.dtype)
+        let valid = if self.partial { format!(", valid ?x{}", self.cols) } else { String::new() };
+        format!("tile<{}x{}x{}{valid}>", self.rows, self.cols, self.dtype)
+    }
+
+    fn like(&self, other: &Tile) -> bool {
+        (self.rows, self.cols, self.dtype, self.partial) == (other.rows, other.cols, other.dtype, other.partial)
     }
 }
 
@@ -99,6 +106,14 @@ impl Generator {
         }
     }
 
+    /// 0 or 16.
+    fn half(&mut self) -> String {
+        let (i, r, o) = (self.index(), self.name(), self.name());
+        self.line(&format!("{r} = rem {i}, %two : index"));
+        self.line(&format!("{o} = mul {r}, %k16 : index"));
+        o
+    }
+
     fn side(&mut self) -> u64 {
         SIDES[self.control.choose(2)]
     }
@@ -109,8 +124,8 @@ impl Generator {
         (n > 0).then(|| all[self.control.choose(n).max(self.control.choose(n))].clone())
     }
 
-    fn make(&mut self, op: &str, rows: u64, cols: u64, dtype: &'static str) -> Tile {
-        let tile = Tile { name: self.name(), rows, cols, dtype };
+    fn make(&mut self, op: &str, rows: u64, cols: u64, dtype: &'static str, partial: bool) -> Tile {
+        let tile = Tile { name: self.name(), rows, cols, dtype, partial };
         self.line(&format!("{} = {op} : {}", tile.name, tile.ty()));
         self.visible.last_mut().expect("a region").push(tile.clone());
         tile
@@ -121,14 +136,23 @@ impl Generator {
     fn hide(&mut self, product: Tile) {
         if self.control.choose(6) > 0 {
             self.visible.last_mut().expect("a region").pop();
-            self.make(&format!("trelu {}", product.name), product.rows, product.cols, "f32");
+            self.make(&format!("trelu {}", product.name), product.rows, product.cols, "f32", product.partial);
         }
     }
 
     fn load(&mut self, rows: u64, cols: u64) -> Tile {
         let (r, c) = (self.offset(), self.offset());
         let (tensor, dtype) = [("%x", "f32"), ("%h", "bf16"), ("%y", "f32"), ("%g", "bf16")][self.control.choose(4)];
-        self.make(&format!("load {tensor} offsets({r}, {c}) {{sizes = [{rows}, {cols}]}}"), rows, cols, dtype)
+        let partial = self.control.choose(5) == 0;
+        let valid = if partial {
+            let (i, n) = (self.index(), self.name());
+            self.line(&format!("{n} = rem {i}, %k16 : index"));
+            format!(" valid({n})")
+        } else {
+            String::new()
+        };
+        let load = format!("load {tensor} offsets({r}, {c}){valid} {{sizes = [{rows}, {cols}]}}");
+        self.make(&load, rows, cols, dtype, partial)
     }
 
     fn scope(&mut self) {
@@ -195,67 +219,83 @@ impl Generator {
                 let a = self.some(|t| matrix(t) && t.dtype == "f32")?;
                 let b = self.some(|t| (t.rows, t.cols, t.dtype) == (a.rows, a.cols, a.dtype))?;
                 let op = ["tadd", "tsub", "tmul", "tmax"][self.control.choose(4)];
-                self.make(&format!("{op} {}, {}", a.name, b.name), a.rows, a.cols, "f32");
+                self.make(&format!("{op} {}, {}", a.name, b.name), a.rows, a.cols, "f32", a.partial || b.partial);
             }
             6 => {
                 let a = self.some(|t| matrix(t) && t.dtype == "f32")?;
                 let op = ["texp", "tabs", "trelu", "tneg"][self.control.choose(4)];
-                self.make(&format!("{op} {}", a.name), a.rows, a.cols, "f32");
+                self.make(&format!("{op} {}", a.name), a.rows, a.cols, "f32", a.partial);
+            }
+            7 if self.control.choose(2) == 0 => {
+                let a = self.some(|t| matrix(t) && t.partial && t.dtype == "f32")?;
+                let pad = ["zero", "max", "min"][self.control.choose(3)];
+                self.make(&format!("tfillpad {} {{pad = {pad}}}", a.name), a.rows, a.cols, "f32", false);
             }
             7 => {
                 let a = self.some(|t| matrix(t) && t.dtype == "f32")?;
-                self.make(&format!("tmuls {}, %c", a.name), a.rows, a.cols, "f32");
+                self.make(&format!("tmuls {}, %c", a.name), a.rows, a.cols, "f32", a.partial);
             }
             8 => {
                 let a = self.some(|t| matrix(t) && t.dtype == "f32")?;
-                let v = self.make(&format!("trowmax {}", a.name), a.rows, 1, "f32");
-                self.make(&format!("trowexpandsub {}, {}", a.name, v.name), a.rows, a.cols, "f32");
+                let v = self.make(&format!("trowmax {}", a.name), a.rows, 1, "f32", a.partial);
+                self.make(&format!("trowexpandsub {}, {}", a.name, v.name), a.rows, a.cols, "f32", a.partial);
             }
             9 => {
                 let a = self.some(|t| matrix(t) && t.dtype == "f32")?;
-                let v = self.make(&format!("tcolsum {}", a.name), 1, a.cols, "f32");
-                self.make(&format!("tcolexpandmul {}, {}", a.name, v.name), a.rows, a.cols, "f32");
+                let v = self.make(&format!("tcolsum {}", a.name), 1, a.cols, "f32", false);
+                self.make(&format!("tcolexpandmul {}, {}", a.name, v.name), a.rows, a.cols, "f32", a.partial);
             }
             10 => {
                 let a = self.some(matrix)?;
                 let to = if a.dtype == "f32" { "bf16" } else { "f32" };
-                self.make(&format!("tcvt {} {{mode = rint}}", a.name), a.rows, a.cols, to);
+                self.make(&format!("tcvt {} {{mode = rint}}", a.name), a.rows, a.cols, to, a.partial);
             }
             11..15 => {
                 let a = self.some(matrix)?;
                 let trans = self.control.choose(4) == 0;
-                let b =
-                    self.some(|t| matrix(t) && t.dtype == a.dtype && if trans { t.cols } else { t.rows } == a.cols)?;
+                let b = self.some(|t| {
+                    matrix(t) && !t.partial && t.dtype == a.dtype && if trans { t.cols } else { t.rows } == a.cols
+                })?;
                 let n = if trans { b.rows } else { b.cols };
                 let attr = if trans { " {b_trans = true}" } else { "" };
-                let product = self.make(&format!("tmatmul {}, {}{attr}", a.name, b.name), a.rows, n, "f32");
+                let product = self.make(&format!("tmatmul {}, {}{attr}", a.name, b.name), a.rows, n, "f32", a.partial);
                 self.hide(product);
             }
             15 => {
                 let a = self.some(matrix)?;
-                let b = self.some(|t| matrix(t) && t.dtype == a.dtype && t.rows == a.cols)?;
-                let first = self.make(&format!("tmatmul {}, {}", a.name, b.name), a.rows, b.cols, "f32");
+                let b = self.some(|t| matrix(t) && !t.partial && t.dtype == a.dtype && t.rows == a.cols)?;
+                let first = self.make(&format!("tmatmul {}, {}", a.name, b.name), a.rows, b.cols, "f32", a.partial);
                 self.visible.last_mut().expect("a region").pop();
                 let sum = format!("tmatmul.acc {}, {}, {}", first.name, a.name, b.name);
-                let sum = self.make(&sum, a.rows, b.cols, "f32");
+                let sum = self.make(&sum, a.rows, b.cols, "f32", a.partial);
                 self.hide(sum);
             }
             16 => {
                 // Changed in place, so of a copy of its own.
-                let a = self.some(|t| matrix(t) && t.dtype == "f32")?;
-                let copy = self.make(&format!("tmov {}", a.name), a.rows, a.cols, "f32");
+                let a = self.some(|t| matrix(t) && !t.partial && t.dtype == "f32")?;
+                let copy = self.make(&format!("tmov {}", a.name), a.rows, a.cols, "f32", a.partial);
                 let i = self.index();
                 let row = self.name();
                 self.line(&format!("{row} = rem {i}, %k16 : index"));
                 self.line(&format!("tsetval {row}, %one, %c outs({})", copy.name));
                 self.visible.last_mut().expect("a region").pop();
-                self.make(&format!("tabs {}", copy.name), a.rows, a.cols, "f32");
+                self.make(&format!("tabs {}", copy.name), a.rows, a.cols, "f32", a.partial);
+            }
+            17 if self.control.choose(2) == 0 && !self.blocks => {
+                let (i, r, s) = (self.index(), self.name(), self.name());
+                self.line(&format!("{r} = rem {i}, %k16 : index"));
+                self.line(&format!("{s} = read %z indices({r}, %one) : f32"));
+                let a = self.some(|t| matrix(t) && t.dtype == "f32")?;
+                self.make(&format!("tadds {}, {s}", a.name), a.rows, a.cols, "f32", a.partial);
+                if self.control.choose(2) == 0 {
+                    self.line(&format!("write %z indices(%two, {r}) value(%c)"));
+                }
             }
             17 => {
-                let a = self.some(|t| matrix(t) && t.dtype == "f32")?;
+                let a = self.some(|t| matrix(t) && !t.partial && t.dtype == "f32")?;
                 let s = self.name();
                 self.line(&format!("{s} = tgetval {}, %one, %two : f32", a.name));
-                self.make(&format!("tadds {}, {s}", a.name), a.rows, a.cols, "f32");
+                self.make(&format!("tadds {}, {s}", a.name), a.rows, a.cols, "f32", a.partial);
             }
             18 => {
                 let a = self.some(|t| matrix(t) && t.dtype == "f32")?;
@@ -265,11 +305,26 @@ impl Generator {
                     self.line(&format!("store {}, %z offsets({row}, {col}) {{sizes = {sizes}}}", a.name));
                 }
             }
+            19 if self.control.choose(3) == 0 => {
+                let a = self.some(|t| matrix(t) && !t.partial && t.rows == 32 && t.cols == 32 && t.dtype == "f32")?;
+                let (row, col) = (self.half(), self.half());
+                self.make(&format!("textract {}, {row}, {col}", a.name), 16, 16, "f32", false);
+            }
+            19 if self.control.choose(2) == 0 => {
+                let a = self.some(|t| matrix(t) && !t.partial && t.rows == 32 && t.cols == 32 && t.dtype == "f32")?;
+                let part = self.some(|t| t.rows == 16 && t.cols == 16 && t.dtype == "f32")?;
+                let copy = self.make(&format!("tmov {}", a.name), a.rows, a.cols, "f32", false);
+                let (row, col) = (self.half(), self.half());
+                self.line(&format!("tinsert {}, {row}, {col} outs({})", part.name, copy.name));
+                self.visible.last_mut().expect("a region").pop();
+                self.make(&format!("tabs {}", copy.name), a.rows, a.cols, "f32", false);
+            }
             19 => {
                 let (r, c) = (self.side(), self.side());
-                self.make("texpands %c", r, c, "f32");
+                self.make("texpands %c", r, c, "f32", false);
             }
             20..22 => self.repeat()?,
+            22 if self.control.choose(2) == 0 => self.repeat_while()?,
             _ => self.branch()?,
         }
         Some(())
@@ -293,10 +348,32 @@ impl Generator {
             list(&carried)
         ));
         self.indices.push(vec![iv]);
-        self.region(args, &carried);
+        self.region(args, &carried, "");
         self.indices.pop();
         self.line("}");
         self.visible.last_mut().expect("a region").extend(results);
+        Some(())
+    }
+
+    /// Counts down from a small number, carrying a tile.
+    fn repeat_while(&mut self) -> Option<()> {
+        let first = self.some(|t| t.rows >= 16 && t.cols >= 16)?;
+        let (i, start) = (self.index(), self.name());
+        self.line(&format!("{start} = rem {i}, %two : index"));
+        let names: Vec<String> = (0..8).map(|_| self.name()).collect();
+        let [left, out, n, t, go, m, u, less] = &names[..] else { return None };
+        let ty = first.ty();
+        self.line(&format!("{left}, {out} = while init({start}, {}) : index, {ty} ({n}: index, {t}: {ty}) {{", first.name));
+        self.line(&format!("  {go} = cmp {n}, %zero {{predicate = gt}} : i1"));
+        self.line(&format!("  condition {go} values({n}, {t})"));
+        self.line(&format!("}}, ({m}: index, {u}: {ty}) {{"));
+        self.line(&format!("  {less} = sub {m}, %one : index"));
+        self.indices.push(vec![m.clone()]);
+        let arg = Tile { name: u.clone(), ..first.clone() };
+        self.region(vec![arg], std::slice::from_ref(&first), &format!("{less}, "));
+        self.indices.pop();
+        self.line("}");
+        self.visible.last_mut().expect("a region").push(Tile { name: out.clone(), ..first });
         Some(())
     }
 
@@ -305,16 +382,16 @@ impl Generator {
         let (i, condition, result) = (self.index(), self.name(), self.name());
         self.line(&format!("{condition} = cmp {i}, %one {{predicate = lt}} : i1"));
         self.line(&format!("{result} = if {condition} : {} {{", like.ty()));
-        self.region(Vec::new(), std::slice::from_ref(&like));
+        self.region(Vec::new(), std::slice::from_ref(&like), "");
         self.line("}, {");
-        self.region(Vec::new(), std::slice::from_ref(&like));
+        self.region(Vec::new(), std::slice::from_ref(&like), "");
         self.line("}");
         self.visible.last_mut().expect("a region").push(Tile { name: result, ..like });
         Some(())
     }
 
     /// Statements, and a `yield` of tiles of these types.
-    fn region(&mut self, args: Vec<Tile>, like: &[Tile]) {
+    fn region(&mut self, args: Vec<Tile>, like: &[Tile], before: &str) {
         self.depth += 1;
         self.visible.push(args);
         for _ in 0..1 + self.control.choose(5) {
@@ -322,10 +399,10 @@ impl Generator {
         }
         let mut names = Vec::new();
         for like in like {
-            let found = self.some(|t| (t.rows, t.cols, t.dtype) == (like.rows, like.cols, like.dtype));
+            let found = self.some(|t| t.like(like));
             names.push(found.map_or_else(|| like.name.clone(), |t| t.name));
         }
-        self.line(&format!("yield values({})", names.join(", ")));
+        self.line(&format!("yield values({before}{})", names.join(", ")));
         self.visible.pop();
         self.depth -= 1;
     }
