@@ -103,6 +103,8 @@ pub(crate) struct Cx<'e> {
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) lookups: Vec<Lookup>,
     pub(crate) scopes: u32,
+    /// How many expressions are being evaluated, one in another.
+    pub(crate) depth: usize,
     /// The operation of the language being called, for messages.
     pub(crate) face: Option<&'static str>,
 }
@@ -135,6 +137,7 @@ impl<'e> Cx<'e> {
             warnings: Vec::new(),
             lookups: Vec::new(),
             scopes: 0,
+            depth: 0,
             face: None,
         }
     }

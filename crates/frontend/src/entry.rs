@@ -139,7 +139,6 @@ impl Cx<'_> {
         bound: &BTreeMap<(String, usize), (String, u64)>,
         extents: &mut BTreeMap<u64, (String, u64, String)>,
     ) -> Res<()> {
-        let position = self.program.func.params.len();
         match (arg, &param.kind) {
             (ArgSpec::Tensor { dtype, shape }, ParamKind::Tensor { shape: declared, dtype: wanted }) => {
                 if let Some(wanted) = wanted
@@ -190,7 +189,6 @@ impl Cx<'_> {
                     ParamKind::Array { .. } => "an array, which an entry cannot take",
                     ParamKind::Any => "anything",
                 };
-                let _ = position;
                 Err(self.wrong(param, span, format!("declared {declared}, given {given}")))
             }
         }
@@ -207,6 +205,9 @@ impl Cx<'_> {
     ) -> Res<()> {
         if shape.is_empty() || shape.len() > 5 {
             return Err(self.wrong(param, span, format!("a tensor has 1 to 5 axes, not {}", shape.len())));
+        }
+        if shape.iter().try_fold(1_u64, |n, &d| n.checked_mul(d.max(1))).is_none_or(|n| n > 1 << 48) {
+            return Err(self.wrong(param, span, "more elements than any memory has".into()));
         }
         let (mut dims, mut ids) = (Vec::new(), Vec::new());
         for (axis, &given) in shape.iter().enumerate() {

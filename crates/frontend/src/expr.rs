@@ -7,10 +7,19 @@ use ruff_text_size::{Ranged, TextRange};
 use crate::cx::{Cx, Fail, Res};
 use crate::value::Held;
 
+/// Expressions in expressions (and in the helpers they call): beyond, the host's stack is at risk.
+const DEEPEST: usize = 200;
+
 impl Cx<'_> {
     pub(crate) fn eval(&mut self, expr: &Expr) -> Res<Held> {
         let at = expr.range();
-        self.at(at, |cx| cx.eval_here(expr, at))
+        if self.depth >= DEEPEST {
+            return Err(self.unsupported("too-deep", at, "the expression is nested too deeply").into());
+        }
+        self.depth += 1;
+        let result = self.at(at, |cx| cx.eval_here(expr, at));
+        self.depth -= 1;
+        result
     }
 
     fn eval_here(&mut self, expr: &Expr, at: TextRange) -> Res<Held> {

@@ -4,6 +4,18 @@
 //! [`Environment`] (the live module globals and closures of each function), and every call of a helper is specialised
 //! and spliced where it stands. What names resolved to is reported ([`Specialised::lookups`]), so that a cache can tell
 //! whether a program is still the one its source means.
+//!
+//! A body is walked once, statement by statement, over *held* values (`value`): literals, things of the host and the
+//! language, and values of the program being built. What is known at compile time decides at compile time: branches are
+//! pruned, `pl.unroll` copies, arithmetic folds as Python does. The rest becomes operations (`cx` emits them, equal pure
+//! ones once). Structure follows from liveness (`liveness`): what a loop carries (`loops`), a branch joins (`branch`),
+//! a kernel scope lets escape (`scopes`).
+//!
+//! The language's names, parameters and most meanings are a table (`faces`); operations with more to say are in `ops`, by
+//! family. Calls are bound in `args` (the language) and `call` (helpers). Extents are found symbolically (`affine`).
+//!
+//! Errors are collected: a failed statement is reported and what it would have bound is poisoned, so that one mistake is
+//! one report. The front end does not panic on any source.
 
 mod affine;
 mod args;

@@ -199,11 +199,8 @@ pub(crate) fn assigned(body: &[Stmt]) -> Vec<String> {
     impl Bound {
         fn bind(&mut self, target: &Expr) {
             match target {
-                Expr::Name(n) => {
-                    if !self.0.iter().any(|x| x == n.id.as_str()) {
-                        self.0.push(n.id.to_string());
-                    }
-                }
+                Expr::Name(n) if self.0.iter().any(|x| x == n.id.as_str()) => {}
+                Expr::Name(n) => self.0.push(n.id.to_string()),
                 Expr::Tuple(t) => t.elts.iter().for_each(|e| self.bind(e)),
                 Expr::List(t) => t.elts.iter().for_each(|e| self.bind(e)),
                 Expr::Starred(s) => self.bind(&s.value),
@@ -279,4 +276,54 @@ pub(crate) fn targets(body: &[Stmt]) -> Names {
     let mut targets = Targets::default();
     body.iter().for_each(|s| targets.visit_stmt(s));
     targets.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(list: &[&str]) -> Names {
+        list.iter().map(|n| (*n).to_owned()).collect()
+    }
+
+    fn body(text: &str) -> ast::ModModule {
+        ruff_python_parser::parse_module(text).expect("Python").into_syntax()
+    }
+
+    #[test]
+    fn a_loop_carries_what_it_reads_before_writing() {
+        let module = body("a = 0\nt = 1\nfor i in r:\n    t = i\n    a = a + t\nuse(a)\n");
+        let live = Liveness::of(&module.body).around(&module.body[2]);
+        assert_eq!(*live.out, names(&["a", "use"]));
+        // `t` is written first in every iteration, and nobody reads it after.
+        assert!(live.iteration.contains("a") && !live.iteration.contains("t"));
+    }
+
+    #[test]
+    fn the_next_iteration_keeps_a_name_alive() {
+        let module = body("for i in r:\n    if c:\n        x = 1\n    use(y)\n    y = 2\n");
+        let liveness = Liveness::of(&module.body);
+        let Stmt::For(f) = &module.body[0] else { panic!() };
+        assert!(liveness.around(f).iteration.contains("y"));
+        assert!(!liveness.around(&f.body[0]).out.contains("x"), "nobody reads x");
+        assert!(liveness.around(&f.body[0]).out.contains("y"));
+    }
+
+    #[test]
+    fn break_goes_to_what_follows_the_loop() {
+        let module = body("while c:\n    if d:\n        x = 1\n        break\n    x = 2\n    x = 3\nuse(x)\n");
+        let liveness = Liveness::of(&module.body);
+        let Stmt::While(w) = &module.body[0] else { panic!() };
+        let Stmt::If(i) = &w.body[0] else { panic!() };
+        assert!(liveness.around(w).out.contains("x"));
+        assert!(!liveness.around(i).out.contains("x"), "rewritten before it is read");
+    }
+
+    #[test]
+    fn names_that_may_change_in_place() {
+        let module = body("x[0] = t\npl.assemble(u, v, [0])\npl.add(a, b)\nhelper(w)\n");
+        let found = targets(&module.body);
+        assert!(["x", "u", "v", "w"].iter().all(|n| found.contains(*n)));
+        assert!(["t", "a", "b"].iter().all(|n| !found.contains(*n)));
+    }
 }

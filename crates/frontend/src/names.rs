@@ -159,7 +159,7 @@ impl Cx<'_> {
         match held {
             Held::Int(v) => format!("the integer {v}"),
             Held::Float(v) => format!("the float {v:?}"),
-            Held::Bool(v) => format!("{}", if *v { "True" } else { "False" }),
+            Held::Bool(v) => (if *v { "True" } else { "False" }).into(),
             Held::Str(_) => "a string".into(),
             Held::None => "None".into(),
             Held::DType(d) => format!("the dtype {}", d.language_name()),

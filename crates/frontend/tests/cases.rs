@@ -207,3 +207,84 @@ fn filled(spec: &ArgSpec) -> Arg {
         ArgSpec::Runtime(d) => Arg::Scalar(Scalar::from_i64(*d, 3)),
     }
 }
+
+/// Damaged sources: never a panic, and what is accepted is a valid program.
+#[test]
+fn damaged_sources() {
+    let (mut accepted, mut refused) = (0, 0);
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |n: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % n as u64) as usize
+    };
+    for folder in ["ir", "run", "errors"] {
+        for path in files(folder) {
+            let text = std::fs::read_to_string(&path).unwrap();
+            if ruff_python_parser::parse_module(&text).is_err() {
+                continue;
+            }
+            let lines: Vec<&str> = text.lines().collect();
+            let bodies: Vec<usize> = (0..lines.len())
+                .filter(|&i| lines[i].starts_with("    ") && !lines[i].contains("pl.Tensor["))
+                .collect();
+            let words: Vec<&str> = text
+                .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
+                .filter(|w| !w.is_empty() && !["def", "import", "as"].contains(w))
+                .collect();
+            for _ in 0..40 {
+                let mut damaged: Vec<String> = lines.iter().map(|l| (*l).to_owned()).collect();
+                for _ in 0..=random(2) {
+                    let at = bodies[random(bodies.len())];
+                    let line = damaged[at].clone();
+                    let spots: Vec<usize> = line.char_indices().map(|(i, _)| i).filter(|&i| i >= 4).collect();
+                    if spots.is_empty() {
+                        continue;
+                    }
+                    let spot = spots[random(spots.len())];
+                    match random(5) {
+                        // Another word in the place of one.
+                        0 | 1 => {
+                            let word = |c: char| c.is_alphanumeric() || c == '_';
+                            let start = line[..spot].rfind(|c| !word(c)).map_or(0, |i| i + 1);
+                            let end = line[spot..].find(|c| !word(c)).map_or(line.len(), |i| spot + i);
+                            let new = words[random(words.len())];
+                            if start < end && start >= 4 {
+                                damaged[at] = format!("{}{new}{}", &line[..start], &line[end..]);
+                            }
+                        }
+                        2 => damaged[at] = format!("{}pass", &line[..line.len() - line.trim_start().len()]),
+                        3 => damaged[at] = format!("{}{}", &line[..spot], &line[(spot + 1).min(line.len())..]),
+                        _ => damaged.swap(at, bodies[random(bodies.len())]),
+                    }
+                }
+                let damaged = damaged.join("\n");
+                if ruff_python_parser::parse_module(&damaged).is_err() {
+                    continue;
+                }
+                let module = support::Module::parse("damaged.py", &damaged);
+                for entry in module.entries() {
+                    let args = module.args(entry);
+                    let caught = std::panic::catch_unwind(|| frontend::specialise(&module, entry, &args, Arch::A5));
+                    match caught {
+                        Ok(Ok(done)) => {
+                            if let Err(errors) = ir::verify::verify(&done.program) {
+                                let error = diag::render(&errors[0], &done.program.sources);
+                                panic!("{error}\n{damaged}\n{}", ir::text::print(&done.program));
+                            }
+                            accepted += 1;
+                        }
+                        Ok(Err(rejected)) => {
+                            assert!(!rejected.errors.is_empty(), "refused without a reason:\n{damaged}");
+                            rejected.errors.iter().for_each(|e| drop(diag::render(e, &rejected.sources)));
+                            refused += 1;
+                        }
+                        Err(_) => panic!("a panic on:\n{damaged}"),
+                    }
+                }
+            }
+        }
+    }
+    assert!(accepted > 100 && refused > 100, "{accepted} accepted, {refused} refused");
+}

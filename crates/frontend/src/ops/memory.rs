@@ -11,6 +11,9 @@ use crate::cx::{Cx, Fail, Res};
 use crate::scalars::a;
 use crate::value::Held;
 
+/// No tensor has more elements.
+const MOST_ELEMENTS: u64 = 1 << 48;
+
 /// A box of a tensor: per axis where it starts and how long it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Window {
@@ -44,8 +47,8 @@ impl Cx<'_> {
         for (axis, ((a, dim), length)) in window.axes.iter().zip(&t.shape).zip(lengths).enumerate() {
             let (Some(offset), Some(n)) = (self.known_int(&a.offset), dim.known()) else { continue };
             let length = length.unwrap_or(0);
-            if offset < 0 || offset + length > n as i64 {
-                let end = offset + length;
+            if offset < 0 || offset.saturating_add(length) > n as i64 {
+                let end = offset.saturating_add(length);
                 let message = format!("elements {offset} to {end} of axis {axis}, which has {n}");
                 return Err(self.error("out-of-bounds", a.at, message).into());
             }
@@ -104,6 +107,7 @@ impl Cx<'_> {
                 }
             }
         }
+        self.check_size(shape.iter().copied(), at)?;
         self.check_bounds(tensor, window, &lengths)?;
         if shape.is_empty() {
             return Err(self
@@ -152,6 +156,7 @@ impl Cx<'_> {
                 extents.push(axis.size.clone());
             }
         }
+        self.check_size(shape.iter().filter_map(|d: &Dim| d.known()), at)?;
         self.check_bounds(tensor, window, &lengths)?;
         let mut attributes = attrs([("sizes", Attr::Ints(sizes))]);
         if !drop.is_empty() {
@@ -284,7 +289,7 @@ impl Cx<'_> {
         for (axis, offset) in [row, col].into_iter().enumerate() {
             if let Some(offset) = self.known_int(offset) {
                 let length = s.valid[axis].known().unwrap_or(0) as i64;
-                if offset < 0 || offset + length > t.shape[axis] as i64 {
+                if offset < 0 || offset.saturating_add(length) > t.shape[axis] as i64 {
                     let message =
                         format!("elements {offset} to {} of axis {axis}, which has {}", offset + length, t.shape[axis]);
                     return Err(self.error("out-of-bounds", at, message).into());
@@ -321,6 +326,7 @@ impl Cx<'_> {
                 .unsupported("unsupported-rank", at, format!("{message} is not supported; reshape it to a matrix"))
                 .into());
         }
+        self.check_size(sizes.into_iter(), at)?;
         let known = self.program.valid.get(&tile).cloned();
         let (mut dims, mut dynamic, mut extents) = (Vec::new(), Vec::new(), Vec::new());
         for (axis, offset) in [row, col].into_iter().enumerate() {
@@ -328,9 +334,9 @@ impl Cx<'_> {
             let whole = t.shape[axis] as i64;
             let at_offset = self.known_int(offset);
             if let Some(o) = at_offset
-                && (o < 0 || o + size > whole)
+                && (o < 0 || o.saturating_add(size) > whole)
             {
-                let message = format!("elements {o} to {} of axis {axis}, which has {whole}", o + size);
+                let message = format!("elements {o} to {} of axis {axis}, which has {whole}", o.saturating_add(size));
                 return Err(self.error("out-of-bounds", at, message).into());
             }
             let source = match (t.valid[axis], &known) {
@@ -402,7 +408,16 @@ impl Cx<'_> {
             let message = format!("a shape has 1 to 5 extents, not {}", shape.len());
             return Err(self.error("wrong-argument", expr, message).into());
         }
+        self.check_size(shape.iter().copied(), expr.range())?;
         Ok(shape)
+    }
+
+    /// Whether so many elements are a size that a machine can have: what follows may multiply extents.
+    pub(crate) fn check_size(&self, extents: impl Iterator<Item = u64>, at: TextRange) -> Res<()> {
+        match extents.map(|n| n.max(1)).try_fold(1_u64, u64::checked_mul).filter(|&n| n <= MOST_ELEMENTS) {
+            Some(_) => Ok(()),
+            None => Err(self.error("wrong-argument", at, "more elements than any memory has").into()),
+        }
     }
 
     /// Indices written as a list, or one index.
@@ -706,6 +721,7 @@ pub(crate) fn create(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
         let message = format!("a shape has 1 to 5 extents, not {}", dims.len());
         return Err(cx.error("wrong-argument", shape, message).into());
     }
+    cx.check_size(dims.iter().filter_map(|d| d.known()), shape.range())?;
     let tensor = cx.result(Opcode::TensorCreate, &[&values], Type::Tensor(TensorType::packed(dtype, dims)), attributes);
     cx.program.dims.insert(tensor, extents);
     Ok(Held::Ir(tensor))

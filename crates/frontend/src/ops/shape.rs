@@ -196,6 +196,7 @@ pub(crate) fn reshape(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
         let message = "a view whose rows are not adjacent cannot be reshaped without a copy";
         return Err(cx.error("shape-mismatch", at, message).help("reshape before slicing").into());
     }
+    cx.check_size(dims.iter().filter_map(|d| d.known()), at)?;
     let ty = Type::Tensor(TensorType::packed(t.dtype, dims));
     let view = cx.outer_view(&[value], &values, at, |cx| {
         cx.result(Opcode::TensorReshape, &[&[value], &values], ty, Attrs::default())
@@ -288,7 +289,7 @@ pub(crate) fn fillpad(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
             Held::Language(name) if name == "PadValue.max" => "max",
             Held::Language(name) if name == "PadValue.min" => "min",
             Held::Int(0) => "zero",
-            Held::Float(v) if v == 0.0 => "zero",
+            Held::Float(0.0) => "zero",
             Held::Float(v) if v == f64::INFINITY => "max",
             Held::Float(v) if v == f64::NEG_INFINITY => "min",
             other => return Err(cx.not_a(&other, "`pl.PadValue.zero`, `.max` or `.min`", expr.range())),
