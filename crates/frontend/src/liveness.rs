@@ -10,6 +10,8 @@ use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::Ranged;
 
+use crate::loops::leaves;
+
 pub(crate) type Names = BTreeSet<String>;
 
 /// What is live around a compound statement.
@@ -113,7 +115,14 @@ impl Pass {
             }
             Stmt::If(s) => {
                 let out = live;
-                self.note(stmt, &out, &out);
+                // `break` and `continue` fall through as flags: what they keep alive is alive after this statement.
+                let mut after = out.clone();
+                if leaves(std::slice::from_ref(stmt))
+                    && let Some((broken, continued)) = self.loops.last()
+                {
+                    after.extend(broken.iter().chain(continued).cloned());
+                }
+                self.note(stmt, &after, &after);
                 live = self.block(&s.body, out.clone());
                 let mut has_else = false;
                 for clause in s.elif_else_clauses.iter() {
@@ -316,7 +325,7 @@ mod tests {
         let Stmt::While(w) = &module.body[0] else { panic!() };
         let Stmt::If(i) = &w.body[0] else { panic!() };
         assert!(liveness.around(w).out.contains("x"));
-        assert!(!liveness.around(i).out.contains("x"), "rewritten before it is read");
+        assert!(liveness.around(i).out.contains("x"), "the path that breaks keeps it");
     }
 
     #[test]

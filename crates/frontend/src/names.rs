@@ -8,7 +8,7 @@ use ruff_text_size::{Ranged, TextRange};
 use crate::cx::{Cx, Fail, Res};
 use crate::suggest::nearest;
 use crate::value::Held;
-use crate::{Lookup, faces};
+use crate::{FunctionId, Lookup, faces};
 
 /// Python builtins that compute on compile-time values.
 pub(crate) const BUILTINS: &[&str] =
@@ -28,7 +28,7 @@ impl Cx<'_> {
                 held => Ok(held.clone()),
             };
         }
-        match self.ask(&[id]) {
+        match self.ask(self.frame().function, &[id]) {
             Some(Held::Other(_)) | None if BUILTINS.contains(&id) => Ok(Held::Language(format!("builtins.{id}"))),
             Some(held) => Ok(held),
             None => {
@@ -43,25 +43,24 @@ impl Cx<'_> {
     }
 
     /// Asks the host for a dotted name.
-    fn ask(&mut self, path: &[&str]) -> Option<Held> {
-        let function = self.frame().function;
+    fn ask(&mut self, function: FunctionId, path: &[&str]) -> Option<Held> {
         let meaning = self.environment.lookup(function, path);
         let owned: Vec<String> = path.iter().map(|s| (*s).to_owned()).collect();
         let lookup = Lookup { function, path: owned, meaning: meaning.clone() };
         if !self.lookups.iter().any(|l| l.function == function && l.path == lookup.path) {
             self.lookups.push(lookup);
         }
-        meaning.map(|known| Held::from_known(known, path))
+        meaning.map(|known| Held::from_known(known, function, path))
     }
 
     pub(crate) fn attribute(&mut self, attribute: &ast::ExprAttribute) -> Res<Held> {
         let base = self.eval(&attribute.value)?;
         let name = attribute.attr.as_str();
         match &base {
-            Held::Namespace(path) => {
+            Held::Namespace(function, path) => {
                 let mut longer: Vec<&str> = path.iter().map(String::as_str).collect();
                 longer.push(name);
-                match self.ask(&longer) {
+                match self.ask(*function, &longer) {
                     Some(held) => Ok(held),
                     None => Err(self.unknown_attribute(attribute)),
                 }
@@ -168,7 +167,7 @@ impl Cx<'_> {
             Held::Function(id) => format!("the function `{}`", self.environment.function(*id).name),
             Held::Language(name) => format!("`{}`", name.strip_prefix("builtins.").unwrap_or(name)),
             Held::Dynamic { name, .. } => format!("the dynamic dimension `{name}`"),
-            Held::Namespace(path) => format!("the module `{}`", path.join(".")),
+            Held::Namespace(_, path) => format!("the module `{}`", path.join(".")),
             Held::Other(what) => format!("a Python object of type `{what}`"),
             Held::Unset(_) | Held::Poison => "nothing".into(),
         }

@@ -267,6 +267,13 @@ impl Cx<'_> {
             let message = format!("`{word}` cannot leave a kernel scope");
             return Err(self.error("wrong-place", at, message).help("decide outside of the scope").into());
         }
+        if self.environment.function(self.frame().function).kind == crate::FunctionKind::Entry {
+            let message = format!(
+                "upstream's compiler drops `{word}` in the body of a `@pl.jit` function; here it does what Python says"
+            );
+            let warning = Diagnostic::warning("differs-from-upstream", message).at(self.span_of(at), "");
+            self.warn(warning);
+        }
         let span = self.span_of(at);
         self.bind(ACTIVE, Held::Bool(false), span);
         if word == "break" {

@@ -30,8 +30,8 @@ pub(crate) enum Held {
         name: String,
         id: u64,
     },
-    /// Something with attributes, by its dotted path.
-    Namespace(Vec<String>),
+    /// Something with attributes, by its dotted path in a function's globals: it may be passed to another function.
+    Namespace(FunctionId, Vec<String>),
     /// A host object kernels cannot use, with the name of its type.
     Other(String),
     /// The name has been assigned on some path, but has no value here: why.
@@ -41,7 +41,7 @@ pub(crate) enum Held {
 }
 
 impl Held {
-    pub(crate) fn from_known(known: Known, path: &[&str]) -> Held {
+    pub(crate) fn from_known(known: Known, function: FunctionId, path: &[&str]) -> Held {
         match known {
             Known::Int(v) => Held::Int(v),
             Known::Float(v) => Held::Float(v),
@@ -52,8 +52,8 @@ impl Held {
             Known::Language(name) => Held::Language(name),
             Known::Function(id) => Held::Function(id),
             Known::Dynamic { name, id } => Held::Dynamic { name, id },
-            Known::List(items) => Held::Tuple(items.into_iter().map(|k| Held::from_known(k, path)).collect()),
-            Known::Namespace => Held::Namespace(path.iter().map(|s| (*s).to_owned()).collect()),
+            Known::List(items) => Held::Tuple(items.into_iter().map(|k| Held::from_known(k, function, path)).collect()),
+            Known::Namespace => Held::Namespace(function, path.iter().map(|s| (*s).to_owned()).collect()),
             Known::Other(what) => Held::Other(what),
         }
     }

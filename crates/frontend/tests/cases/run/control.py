@@ -71,6 +71,29 @@ def nested_break(out: pl.Out[pl.Tensor[[8], pl.INT32]]):
 
 
 @pl.jit
+def break_keeps_what_it_assigned(out: pl.Out[pl.Tensor[[8], pl.INT32]]):
+    """out == 100 3 11"""
+    v = 0
+    n = 0
+    for i in pl.range(10):
+        if i == 3:
+            v = 100
+            break
+        v = 7
+        v = v + 1
+        n = n + 1
+    pl.write(out, [0], v)
+    pl.write(out, [1], n)
+    w = 0
+    for i in pl.range(4):
+        if i == 3:
+            w = 11
+            continue
+        w = 5
+    pl.write(out, [2], w)
+
+
+@pl.jit
 def while_loops(out: pl.Out[pl.Tensor[[8], pl.INT32]]):
     """out == 7 128 4"""
     steps = 0
