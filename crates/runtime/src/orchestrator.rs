@@ -158,9 +158,9 @@ impl Orchestrator<'_, '_> {
         Scalar::new(int.dtype, self.frame.scalars[int.reg as usize]).as_i64().unwrap_or(0)
     }
 
-    pub(crate) fn tensor(&self, reg: u32) -> Result<View, End> {
+    pub(crate) fn tensor(&self, reg: u32) -> Result<&View, End> {
         match &self.frame.tensors[reg as usize] {
-            Some(view) => Ok(view.clone()),
+            Some(view) => Ok(view),
             None => Err(self.error("internal", "a tensor that was never made".to_string())),
         }
     }
@@ -206,7 +206,7 @@ impl Orchestrator<'_, '_> {
         match action {
             Action::Return(values) => {
                 for &(reg, param) in values {
-                    let view = self.tensor(reg)?;
+                    let view = self.tensor(reg)?.clone();
                     let param =
                         param.or_else(|| self.args.iter().position(|a| a.tensor().is_some_and(|t| same(t, &view))));
                     self.report.returned.push(match param {
@@ -326,7 +326,7 @@ impl Orchestrator<'_, '_> {
             at.push(u64::try_from(v).map_err(outside)?);
         }
         match view.byte_offset(&at) {
-            Ok(byte) => Ok((view, byte)),
+            Ok(byte) => Ok((view.clone(), byte)),
             Err(e) => Err(self.error("out-of-bounds", e.to_string())),
         }
     }

@@ -58,7 +58,7 @@ impl Orchestrator<'_, '_> {
         let mut args = Vec::with_capacity(s.args.len());
         for source in &s.args {
             args.push(match *source {
-                Source::Tensor(reg) => Arg::Tensor(self.tensor(reg)?),
+                Source::Tensor(reg) => Arg::Tensor(self.tensor(reg)?.clone()),
                 Source::Scalar(reg, dtype) => Arg::Scalar(Scalar::new(dtype, self.frame.scalars[reg as usize])),
             });
         }

@@ -345,3 +345,74 @@ fn runs_share_a_program() {
         }
     });
 }
+
+/// Launches whose blocks meet at `syncall`, among single tasks on the same and on other bytes.
+const TURN: &str = r#"
+func @turn kernel(vector)(%x: inout ptr<i32>, %y: inout ptr<i32>) {
+  %c0 = const {value = 0} : index
+  %c1 = const {value = 1} : index
+  %five = const {value = 5} : i32
+  %b64 = get_block_idx : i64
+  %n64 = get_block_num : i64
+  %b = cast %b64 : index
+  %n = cast %n64 : index
+  %v = load_scalar %x, %b : i32
+  %w = mul %v, %five : i32
+  syncall
+  %b1 = add %b, %c1 : index
+  %to = rem %b1, %n : index
+  store_scalar %w, %x, %to
+  syncall
+  %sum = for %c0, %n, %c1 init(%v) {kind = range} : i32 (%i: index, %a: i32) {
+    %e = load_scalar %x, %i : i32
+    %s = add %a, %e : i32
+    yield %s
+  }
+  store_scalar %sum, %y, %b
+  return
+}
+"#;
+
+#[test]
+fn launches_with_barriers_among_many_tasks() {
+    for seed in 0..6u64 {
+        let mut rng = control::Control::new(seed);
+        let mut body = consts(6);
+        let mut memory: Vec<Vec<i32>> = (0..3).map(|t| (0..6).map(|i| 7 * t + i).collect()).collect();
+        let start = memory.clone();
+        for n in 0..80 {
+            let (s, d) = (rng.choose(3), rng.choose(3));
+            if rng.choose(4) == 0 && s != d {
+                let blocks = 1 + rng.choose(5);
+                body += &format!(
+                    "  %t{n} = submit args(%m{s}, %m{d}) blocks(%c{blocks}) {{kernels = [@turn], name = \"turn\", \
+                     directions = \"inout,inout\"}} : task\n"
+                );
+                let before = memory[s].clone();
+                for b in 0..blocks {
+                    memory[s][(b + 1) % blocks] = before[b].wrapping_mul(5);
+                }
+                let sum = memory[s][..blocks].iter().fold(0i32, |a, &v| a.wrapping_add(v));
+                for b in 0..blocks {
+                    memory[d][b] = before[b].wrapping_add(sum);
+                }
+            } else {
+                let (i, j) = (rng.choose(6), rng.choose(6));
+                body += &bump(&format!("%m{s}"), &format!("%m{d}"), &format!("%c{i}"), &format!("%c{j}"), n);
+                memory[d][j] = memory[d][j].wrapping_mul(3).wrapping_add(memory[s][i]);
+            }
+        }
+        body += "  return";
+        let params = "%m0: inout tensor<6xi32>, %m1: inout tensor<6xi32>, %m2: inout tensor<6xi32>";
+        let text = program(&body, params).replace("\nfunc @main", &format!("\n{TURN}\nfunc @main"));
+        let compiled = compile(&text);
+        for (threads, order) in (0..40).map(|i| ([1, 2, 4, 8][i % 4], i as u64 / 2)) {
+            let views: Vec<_> = start.iter().map(|row| ints(&[6], |i| row[i])).collect();
+            let options = Options { threads, seed: order, ..Options::default() };
+            compiled.run(&tensors(&views.iter().collect::<Vec<_>>()), &options).unwrap();
+            for (view, row) in views.iter().zip(&memory) {
+                assert_eq!(&read_i32(view), row, "seed {seed}, {options:?}");
+            }
+        }
+    }
+}
