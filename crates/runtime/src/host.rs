@@ -50,6 +50,8 @@ pub(crate) struct Submit {
     pub(crate) uses: Vec<Use>,
     pub(crate) deps: Vec<Dep>,
     pub(crate) blocks: Option<Int>,
+    /// Blocks that may be resident at once, if all must be.
+    pub(crate) resident: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -312,7 +314,12 @@ impl Context<'_> {
         if uses.len() != args.len() {
             return Err(format!("{} directions for {} arguments", uses.len(), args.len()));
         }
+        // Cube and mixed tasks take a cluster a block, vector tasks a vector core (runtime.md §1.11).
+        let chip = self.program.arch.chip();
+        let vector = kernels.iter().all(|k| core(k) == Some(chip::Core::Vector));
+        let capacity = if vector { chip.vector_cores() } else { chip.clusters };
         Ok(Submit {
+            resident: o.attrs.bool("sync_start").then_some(capacity),
             dst: o.result().map(|v| self.code.reg(v)),
             name: o.attrs.word("name").unwrap_or("").into(),
             kernels,

@@ -11,6 +11,8 @@
 
 // An error ends a run: its size costs nothing.
 #![allow(clippy::result_large_err)]
+// Groups are large, and move between threads and lists.
+#![allow(clippy::vec_box)]
 
 mod args;
 mod history;

@@ -68,7 +68,6 @@ struct InFlight {
     /// Blocks that have ended.
     ended: u32,
     /// Blocks that stand at `syncall`.
-    #[expect(clippy::vec_box, reason = "groups are large, and move between threads and lists")]
     parked: Vec<Box<Group>>,
     /// Serial launches: units that wait for their turn.
     queue: VecDeque<Unit>,
@@ -113,7 +112,6 @@ pub(crate) struct Scheduler {
 /// What a thread keeps between units.
 pub(crate) struct Worker {
     pub(crate) index: usize,
-    #[expect(clippy::vec_box, reason = "as above")]
     pub(crate) groups: Vec<Box<Group>>,
     batch: Vec<Finished>,
 }

@@ -55,6 +55,13 @@ impl Orchestrator<'_, '_> {
                 u32::try_from(n).map_err(|_| self.error("blocks", format!("a task of {n} blocks")))?
             }
         };
+        if let Some(capacity) = s.resident.filter(|&n| blocks > n) {
+            let cores = if capacity == self.compiled.arch.chip().clusters { "clusters" } else { "vector cores" };
+            return Err(self.error(
+                "sync-start",
+                format!("{blocks} blocks that must start together; {} has {capacity} {cores}", self.compiled.arch),
+            ));
+        }
         let mut args = Vec::with_capacity(s.args.len());
         for source in &s.args {
             args.push(match *source {

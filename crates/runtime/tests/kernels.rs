@@ -510,6 +510,17 @@ fn syncall_joins_every_block_of_a_launch() {
 }
 
 #[test]
+fn blocks_that_must_start_together_must_fit_the_machine() {
+    let program = compile(PHASES);
+    let (fits, too_many) = (ints(&[48], |_| -1), ints(&[49], |_| -1));
+    run(&program, &[memory::Arg::Tensor(fits), index(48)]);
+    let error = fails(&program, &[memory::Arg::Tensor(too_many.clone()), index(49)], 1);
+    assert_eq!(error.code, "sync-start");
+    assert!(error.message.contains("49 blocks") && error.message.contains("48 vector cores"), "{}", error.message);
+    assert_eq!(read_i32(&too_many), [-1; 49]);
+}
+
+#[test]
 fn a_block_that_ends_early_leaves_the_others_at_syncall() {
     let text = PHASES.replace(
         "  syncall\n  %last",
