@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
 use diag::Diagnostic;
-use dtype::scalar::{self, CmpOp, ScalarError};
+use dtype::scalar::{self, BinaryOp, CmpOp, ScalarError};
 use dtype::{DType, Profile, Scalar};
 use ir::{Function, Op};
 use memory::Arg;
@@ -124,12 +124,17 @@ fn unset() -> Fail {
 }
 
 fn scalar_problem(e: ScalarError) -> Fail {
+    Problem::error("scalar-operation", e.to_string())
+}
+
+/// With the operands, which the error of the arithmetic itself does not know.
+fn arithmetic_problem(op: BinaryOp, x: Scalar, y: Scalar, e: ScalarError) -> Fail {
     let code = match e {
         ScalarError::DivisionByZero => "division-by-zero",
         ScalarError::NegativeShift => "negative-shift",
         _ => "scalar-operation",
     };
-    Problem::error(code, e.to_string())
+    Problem::error(code, format!("{e}: {op:?} of {x} and {y} ({})", x.dtype))
 }
 
 impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
@@ -276,7 +281,7 @@ impl<'a, const DEFINED: bool> Machine<'a, DEFINED> {
                 }
                 Instr::Binary { op, dtype, dst, a, b } => {
                     let (x, y) = (frame.scalar(a, dtype), frame.scalar(b, dtype));
-                    let value = place!(scalar::binary(op, x, y).map_err(scalar_problem));
+                    let value = place!(scalar::binary(op, x, y).map_err(|e| arithmetic_problem(op, x, y, e)));
                     set!(dst, value.bits, [a, b]);
                 }
                 Instr::Cmp { op, dtype, dst, a, b } => {

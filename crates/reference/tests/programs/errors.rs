@@ -43,7 +43,12 @@ fn each_names_its_numbers_and_its_line() {
             "a read of element [4, 0] of a tensor of [4, 8]",
             "%v = read",
         ),
-        ("%v = div #7, #0 : index\nreturn".to_owned(), "division-by-zero", "division by zero", "%v = div"),
+        (
+            "%v = div #7, #0 : index\nreturn".to_owned(),
+            "division-by-zero",
+            "integer division by zero: Div of 7 and 0 (index)",
+            "%v = div",
+        ),
         (
             "for #0, #7, #0 {kind = range} (%i: index) {\nyield\n}\nreturn".to_owned(),
             "zero-step",
