@@ -7,9 +7,9 @@
 use std::arch::asm;
 use std::arch::x86_64::__cpuid_count;
 
-use random::Random;
 use dtype::{DType, Profile};
 use isa::{Init, Tile};
+use random::Random;
 
 const M: usize = 16;
 const N: usize = 16;

@@ -68,7 +68,6 @@ pub trait Observer {
 ///
 /// An error is a wrong call, a run error of the program (at the user's line), something this level does not have, or, with
 /// definedness, a decision that undefined data made. What was written until then stays written.
-#[expect(clippy::result_large_err, reason = "once per run")]
 pub fn run(
     program: &Program,
     args: &[Arg],
@@ -80,7 +79,6 @@ pub fn run(
 
 /// As [`run`], but ends with an error (`interrupted`) soon after somebody sets `interrupt`: at the next iteration of a
 /// loop, block of a scope or tile operation.
-#[expect(clippy::result_large_err, reason = "once per run")]
 pub fn run_until(
     program: &Program,
     args: &[Arg],
