@@ -56,7 +56,7 @@ fn bytes(args: &[Arg]) -> Vec<Vec<u8>> {
 
 /// How a program fared.
 #[derive(Debug)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The same everywhere; at so many points.
     Same(usize),
     /// Not supported, or too large: the error's code.
@@ -64,7 +64,7 @@ pub enum Outcome {
 }
 
 /// Runs at every level. Panics with the program if anything differs.
-pub fn compare(name: &str, program: &Program) -> Outcome {
+pub(crate) fn compare(name: &str, program: &Program) -> Outcome {
     let profile = profile(program.arch);
     let fail = |stage: &str, why: String, program: &Program| -> ! {
         panic!("{name}, {}, {stage}: {why}\n{}", program.arch, ir::text::print(program))
