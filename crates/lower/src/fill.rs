@@ -5,44 +5,66 @@
 //! valid region of which an operation reads more than that (another valid region, a window, a reshape, a vector
 //! shorter than its matrix). All other operations stay inside the valid regions of their operands.
 
-use ir::{Dim, Function, Opcode, Value};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Whether zeros go to the whole buffer before the operation that makes `value`.
-pub(crate) fn is_needed(f: &Function, value: Value) -> bool {
-    let Some(ty) = f.ty(value).as_tile() else { return false };
-    let Some(def) = f.def_op(value) else { return false };
-    let data = &f.ops[def];
-    // A filled or fully valid value has no such elements; joined names and reshapes have those of their sources.
-    let other = matches!(data.opcode, Opcode::TileCreate | Opcode::TReshape | Opcode::SetValidShape | Opcode::TFillPad);
-    if other || !data.regions.is_empty() || ty.is_fully_valid() {
-        return false;
+use ir::{Block, Dim, Function, Op, OpData, Opcode, Value};
+
+use crate::captures::ops_in;
+use crate::phi::Joins;
+use crate::uses::Uses;
+
+/// The values of a scope before whose operation zeros go to the whole buffer.
+#[derive(Debug)]
+pub(crate) struct Fills(BTreeSet<Value>);
+
+impl Fills {
+    pub(crate) fn is_needed(&self, value: Value) -> bool {
+        self.0.contains(&value)
     }
-    let mut names = vec![value];
-    let mut seen = 0;
-    while seen < names.len() {
-        let name = names[seen];
-        seen += 1;
-        for user in f.users(name) {
-            let data = &f.ops[user];
+
+    pub(crate) fn find(f: &Function, region: Block, joins: &Joins) -> Fills {
+        let ops = ops_in(f, region);
+        let extents = Extents::new(f, &ops);
+        // Names that are read beyond their valid region, and those that flow into them.
+        let mut open = Vec::new();
+        for &op in &ops {
+            let data = &f.ops[op];
             match data.opcode {
-                Opcode::SetValidShape | Opcode::TExtract | Opcode::TReshape | Opcode::TGetVal => return true,
-                _ if is_short_vector(f, user, name) => return true,
-                _ => {}
-            }
-            for other in joined(f, user, name) {
-                if !names.contains(&other) {
-                    names.push(other);
+                Opcode::SetValidShape | Opcode::TExtract | Opcode::TReshape | Opcode::TGetVal => {
+                    open.push(data.operands[0]);
                 }
+                _ => open.extend(short_vector(f, &extents, op)),
             }
         }
+        let mut sources: BTreeMap<Value, Vec<Value>> = BTreeMap::new();
+        let edges = joins.edges.iter().map(|e| (e.target, e.source));
+        for (target, source) in edges.chain(joins.same.iter().map(|&(a, b)| (b, a))) {
+            sources.entry(target).or_default().push(source);
+        }
+        let mut read = BTreeSet::new();
+        while let Some(name) = open.pop() {
+            if read.insert(name) {
+                open.extend(sources.get(&name).into_iter().flatten());
+            }
+        }
+        read.retain(|&v| leaves_out(f, v));
+        Fills(read)
     }
-    false
 }
 
-/// Whether `user` spreads `vector` over a matrix that may be valid where the vector is not.
-fn is_short_vector(f: &Function, user: ir::Op, vector: Value) -> bool {
+/// Whether the operation that makes `value` writes less than its buffer. A filled or fully valid value has no such
+/// elements; joined names and reshapes have those of their sources.
+fn leaves_out(f: &Function, value: Value) -> bool {
+    let (Some(ty), Some(def)) = (f.ty(value).as_tile(), f.def_op(value)) else { return false };
+    let data = &f.ops[def];
+    let other = matches!(data.opcode, Opcode::TileCreate | Opcode::TReshape | Opcode::SetValidShape | Opcode::TFillPad);
+    !other && data.regions.is_empty() && !ty.is_fully_valid()
+}
+
+/// The vector that `op` spreads over a matrix which may be valid where the vector is not.
+fn short_vector(f: &Function, extents: &Extents, op: Op) -> Option<Value> {
     use Opcode as C;
-    let data = &f.ops[user];
+    let data = &f.ops[op];
     let rows = match data.opcode {
         C::TRowExpandAdd
         | C::TRowExpandSub
@@ -56,86 +78,75 @@ fn is_short_vector(f: &Function, user: ir::Op, vector: Value) -> bool {
         | C::TColExpandDiv
         | C::TColExpandMax
         | C::TColExpandMin => false,
-        _ => return false,
+        _ => return None,
     };
     let (a, v) = (data.named("a")[0], data.named("v")[0]);
-    let rank = f.ty(a).as_tile().map_or(0, |t| t.shape.len());
-    let mut axes = if rows { 0..rank.saturating_sub(1) } else { rank.saturating_sub(1)..rank };
-    v == vector && axes.any(|axis| extent(f, a, axis).is_none_or(|e| extent(f, v, axis) != Some(e)))
+    let last = f.ty(a).as_tile()?.shape.len() - 1;
+    let mut axes = if rows { 0..last } else { last..last + 1 };
+    axes.any(|axis| extents.of(a, axis).is_none_or(|e| extents.of(v, axis) != Some(e))).then_some(v)
 }
 
 /// A valid extent: known, or the index that the operation that made it was given.
-#[derive(PartialEq)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 enum Known {
     Static(u64),
     Given(Value),
 }
 
-/// The valid extent of a value along an axis, if it can be told where it comes from.
-fn extent(f: &Function, value: Value, axis: usize) -> Option<Known> {
-    use Opcode as C;
-    let ty = f.ty(value).as_tile()?;
-    if let Dim::Static(n) = ty.valid[axis] {
-        return Some(Known::Static(n));
-    }
-    let data = &f.ops[f.def_op(value)?];
-    match data.opcode {
-        C::Load | C::TExpandS | C::TExtract => {
-            let before = ty.valid[..axis].iter().filter(|d| **d == Dim::Dynamic).count();
-            data.named("valid").get(before).map(|&v| Known::Given(v))
-        }
-        C::SetValidShape => Some(Known::Given(data.named(if axis == 0 { "row" } else { "col" })[0])),
-        C::TTrans => extent(f, data.operands[0], 1 - axis),
-        C::TMatmul | C::TMatmulAcc | C::TReshape | C::TFillPad | C::TileCreate => None,
-        _ if !data.regions.is_empty() => None,
-        // Reductions keep the other axis, broadcasts have the matrix', elementwise operations what all operands have.
-        C::TAdd | C::TSub | C::TMul | C::TDiv | C::TMax | C::TMin => {
-            let (a, b) = (extent(f, data.operands[0], axis)?, extent(f, data.operands[1], axis)?);
-            (a == b).then_some(a)
-        }
-        _ => data.operands.first().and_then(|&a| extent(f, a, axis)),
-    }
-}
+/// The valid extents of tile values, where it can be told what they come from.
+struct Extents(BTreeMap<Value, Vec<Option<Known>>>);
 
-/// The names that get `value` where `user` joins or ends a region.
-fn joined(f: &Function, user: ir::Op, value: Value) -> Vec<Value> {
-    let data = &f.ops[user];
-    let mut out = Vec::new();
-    let mut targets = |sources: &[Value], targets: &[Value]| {
-        out.extend(sources.iter().zip(targets).filter(|(s, _)| **s == value).map(|(_, &t)| t));
-    };
-    match data.opcode {
-        Opcode::For => targets(data.named("init"), &f.blocks[data.regions[0]].args[1..]),
-        Opcode::While => targets(data.named("init"), &f.blocks[data.regions[0]].args),
-        Opcode::Yield | Opcode::Condition => {
-            let values = data.named("values");
-            if let Some(parent) = f.blocks[data.block].parent {
-                let p = &f.ops[parent];
-                match (p.opcode, data.opcode) {
-                    (Opcode::For, _) => {
-                        targets(values, &f.blocks[p.regions[0]].args[1..]);
-                        targets(values, &p.results);
-                    }
-                    (Opcode::While, Opcode::Condition) => {
-                        targets(values, &f.blocks[p.regions[1]].args);
-                        targets(values, &p.results);
-                    }
-                    (Opcode::While, _) => targets(values, &f.blocks[p.regions[0]].args),
-                    (Opcode::If, _) => targets(values, &p.results),
-                    _ => {}
-                }
+impl Extents {
+    fn of(&self, value: Value, axis: usize) -> Option<Known> {
+        self.0.get(&value)?.get(axis).copied().flatten()
+    }
+
+    /// `ops` in program order.
+    fn new(f: &Function, ops: &[Op]) -> Extents {
+        let mut extents = Extents(BTreeMap::new());
+        for &op in ops {
+            let regions = f.ops[op].regions.iter().flat_map(|&r| &f.blocks[r].args);
+            for &value in f.ops[op].results.iter().chain(regions) {
+                let Some(ty) = f.ty(value).as_tile() else { continue };
+                let known = (0..ty.valid.len()).map(|axis| match ty.valid[axis] {
+                    Dim::Static(n) => Some(Known::Static(n)),
+                    Dim::Dynamic if f.def_op(value) == Some(op) => extents.dynamic(f, op, &ty.valid, axis),
+                    Dim::Dynamic => None,
+                });
+                let known = known.collect();
+                extents.0.insert(value, known);
             }
         }
-        _ => {}
+        extents
     }
-    out
+
+    fn dynamic(&self, f: &Function, op: Op, valid: &[Dim], axis: usize) -> Option<Known> {
+        use Opcode as C;
+        let data = &f.ops[op];
+        match data.opcode {
+            C::Load | C::TExpandS | C::TExtract => {
+                let before = valid[..axis].iter().filter(|d| **d == Dim::Dynamic).count();
+                data.named("valid").get(before).map(|&v| Known::Given(v))
+            }
+            C::SetValidShape => Some(Known::Given(data.named(if axis == 0 { "row" } else { "col" })[0])),
+            C::TTrans => self.of(data.operands[0], 1 - axis),
+            C::TMatmul | C::TMatmulAcc | C::TReshape | C::TFillPad | C::TileCreate => None,
+            _ if !data.regions.is_empty() => None,
+            // Elementwise operations have what all operands have.
+            C::TAdd | C::TSub | C::TMul | C::TDiv | C::TMax | C::TMin => {
+                let (a, b) = (self.of(data.operands[0], axis)?, self.of(data.operands[1], axis)?);
+                (a == b).then_some(a)
+            }
+            // Reductions keep the other axis, broadcasts have the matrix'.
+            _ => data.operands.first().and_then(|&a| self.of(a, axis)),
+        }
+    }
 }
 
 /// Whether a fresh tile is only the initial value of a loop whose first iteration makes a new one without looking: the
 /// usual way to start a sum (`if k == 0: acc = matmul(…) else: acc = matmul_acc(acc, …)`). Then nobody sees what it holds.
-pub(crate) fn is_start_of_loop(f: &Function, value: Value) -> bool {
-    let users = f.users(value);
-    let [user] = users[..] else { return false };
+pub(crate) fn is_start_of_loop(f: &Function, uses: &Uses, value: Value) -> bool {
+    let [user] = *uses.of(value) else { return false };
     let data = &f.ops[user];
     if data.opcode != Opcode::For || !runs(f, data) {
         return false;
@@ -147,11 +158,11 @@ pub(crate) fn is_start_of_loop(f: &Function, value: Value) -> bool {
         .iter()
         .zip(names)
         .filter(|(init, _)| **init == value)
-        .all(|(_, &name)| f.users(name).into_iter().all(|op| is_skipped_first(f, op, body, iv, lower)))
+        .all(|(_, &name)| uses.of(name).iter().all(|&op| is_skipped_first(f, op, body, iv, lower)))
 }
 
 /// At least once, by its literal bounds.
-fn runs(f: &Function, data: &ir::OpData) -> bool {
+fn runs(f: &Function, data: &OpData) -> bool {
     let known = |name: &str| f.const_int(data.named(name)[0]);
     match (known("lower"), known("upper"), known("step")) {
         (Some(lower), Some(upper), Some(step)) => (step > 0 && lower < upper) || (step < 0 && lower > upper),
@@ -160,7 +171,7 @@ fn runs(f: &Function, data: &ir::OpData) -> bool {
 }
 
 /// Whether `op`, in the loop body `body`, stands in the branch that is not taken in the first iteration.
-fn is_skipped_first(f: &Function, op: ir::Op, body: ir::Block, iv: Value, lower: Value) -> bool {
+fn is_skipped_first(f: &Function, op: Op, body: Block, iv: Value, lower: Value) -> bool {
     let mut block = f.ops[op].block;
     while block != body {
         let Some(parent) = f.blocks[block].parent else { return false };

@@ -16,9 +16,11 @@ use ir::{Attr, Block, Builder, Dim, Direction, Function, FunctionKind, Op, Opcod
 
 use crate::captures::{Arg, captures, direction};
 use crate::extent::Extent;
+use crate::fill::Fills;
 use crate::phi::{is_tensor, is_tile, joins, yielded};
 use crate::spaces::{self, Spaces};
 use crate::tile::Place;
+use crate::uses::Uses;
 use crate::webs::{self, Web, Webs};
 use crate::{Choices, Fail, Options};
 
@@ -52,6 +54,8 @@ pub(crate) struct Kernel<'a> {
     profile: Profile,
     spaces: &'a Spaces,
     webs: &'a Webs,
+    fills: &'a Fills,
+    uses: &'a Uses,
     choices: &'a mut Choices,
     b: Builder<'a>,
     tensors: BTreeMap<Value, TensorParam>,
@@ -93,8 +97,10 @@ fn outline_one(
     let captured = captures(src, scope)?;
     let aliases = aliases(src, scope, &captured.args)?;
     let tile_joins = joins(src, region, is_tile);
-    let spaces = spaces::assign(src, region, &tile_joins)?;
-    let webs = webs::build(src, region, &tile_joins, &spaces, choices)?;
+    let uses = Uses::new(src, region);
+    let fills = Fills::find(src, region, &tile_joins);
+    let spaces = spaces::assign(src, region, &tile_joins, &uses)?;
+    let webs = webs::build(src, region, &tile_joins, &spaces, &fills, choices)?;
     let kind = match (spaces.cube, spaces.vector) {
         (true, true) => FunctionKind::Cluster,
         (true, false) => FunctionKind::Kernel(Core::Cube),
@@ -129,6 +135,8 @@ fn outline_one(
         profile: options.profile,
         spaces: &spaces,
         webs: &webs,
+        fills: &fills,
+        uses: &uses,
         choices,
         b: Builder::new(&mut function),
         tensors: BTreeMap::new(),

@@ -8,6 +8,7 @@
 //! * [`captures`]: what a scope uses of its surroundings, and so the parameters of its kernel; which tensors it writes.
 //! * [`phi`]: the joins of tile values at loops and branches.
 //! * [`spaces`]: in which on-chip buffers each tile value lives.
+//! * [`fill`]: where zeros are needed.
 //! * [`webs`]: which tile values share one buffer, by interference.
 //! * [`access`]: which box of which view of global memory a load or store touches.
 //! * [`kernel`]: writes the kernel function, with matmul tiling, copies and the like as parts of it.
@@ -25,6 +26,7 @@ mod phi;
 mod spaces;
 pub mod split;
 mod tile;
+mod uses;
 mod webs;
 
 use std::collections::BTreeMap;

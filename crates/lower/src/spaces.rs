@@ -20,6 +20,7 @@ use crate::Fail;
 use crate::captures::ops_in;
 use crate::phi::Joins;
 use crate::tile::Place;
+use crate::uses::Uses;
 
 #[derive(Debug)]
 pub(crate) struct Spaces {
@@ -48,7 +49,7 @@ impl Spaces {
     }
 }
 
-pub(crate) fn assign(f: &Function, region: Block, joins: &Joins) -> Result<Spaces, Fail> {
+pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) -> Result<Spaces, Fail> {
     let ops = ops_in(f, region);
     let groups = Groups::new(joins);
     let mut s =
@@ -68,7 +69,7 @@ pub(crate) fn assign(f: &Function, region: Block, joins: &Joins) -> Result<Space
         s.home.insert(value, if in_acc || product(value) { Place::Acc } else { Place::Vec });
     }
     for &op in &ops {
-        if is_foldable(f, &s, op) {
+        if is_foldable(f, uses, &s, op) {
             s.folded.insert(op);
         }
     }
@@ -176,7 +177,7 @@ pub(crate) fn is_zero(f: &Function, value: Value) -> bool {
     }
 }
 
-fn is_foldable(f: &Function, s: &Spaces, op: Op) -> bool {
+fn is_foldable(f: &Function, uses: &Uses, s: &Spaces, op: Op) -> bool {
     let data = &f.ops[op];
     if data.opcode != Opcode::TCvt || data.attrs.word("mode") != Some("rint") || data.attrs.bool("saturate") {
         return false;
@@ -184,7 +185,7 @@ fn is_foldable(f: &Function, s: &Spaces, op: Op) -> bool {
     let (source, result) = (data.named("a")[0], data.results[0]);
     let narrow =
         f.ty(source).element() == Some(DType::F32) && matches!(f.ty(result).element(), Some(DType::F16 | DType::BF16));
-    let users = f.users(result);
+    let users = uses.of(result);
     narrow
         && s.home(source) == Place::Acc
         && !users.is_empty()

@@ -17,7 +17,7 @@ use diag::Diagnostic;
 use ir::{Block, Def, Function, Op, Opcode, Type, Value};
 
 use crate::captures::ops_in;
-use crate::fill;
+use crate::fill::Fills;
 use crate::phi::{Joins, yielded};
 use crate::spaces::{Spaces, tile_values};
 use crate::tile::{Place, flat};
@@ -32,6 +32,7 @@ pub(crate) struct Webs {
     of: BTreeMap<Value, Web>,
     members: BTreeMap<Web, BTreeSet<Value>>,
     changed: BTreeSet<Value>,
+    early: BTreeSet<Web>,
     /// Before which operation the buffer of a web is allocated: of those with several members or a joined name.
     pub(crate) allocate: BTreeMap<Op, Vec<Web>>,
 }
@@ -47,8 +48,7 @@ impl Webs {
 
     /// Whether the buffer exists before the operation that makes the value.
     pub(crate) fn is_early(&self, value: Value) -> bool {
-        let web = self.of[&value];
-        self.allocate.values().any(|list| list.contains(&web))
+        self.early.contains(&self.of[&value])
     }
 
     /// Whether the value is changed in place, under this name or another.
@@ -78,17 +78,24 @@ pub(crate) fn build(
     region: Block,
     joins: &Joins,
     spaces: &Spaces,
+    fills: &Fills,
     choices: &mut Choices,
 ) -> Result<Webs, Fail> {
     let ops = ops_in(f, region);
     let values = tile_values(f, region, &ops);
     let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
-    let mut webs = Webs { of: BTreeMap::new(), members: BTreeMap::new(), changed, allocate: BTreeMap::new() };
+    let mut webs = Webs {
+        of: BTreeMap::new(),
+        members: BTreeMap::new(),
+        changed,
+        early: BTreeSet::new(),
+        allocate: BTreeMap::new(),
+    };
     for (i, &v) in values.iter().enumerate() {
         webs.of.insert(v, Web(i));
         webs.members.insert(Web(i), BTreeSet::from([v]));
     }
-    let mut live = Liveness { f, spaces, edges: BTreeSet::new() };
+    let mut live = Liveness { f, spaces, fills, edges: BTreeSet::new() };
     live.block(region, BTreeSet::new());
     let conflicts = live.edges;
     let free = |webs: &Webs, a: Value, b: Value| {
@@ -154,6 +161,7 @@ pub(crate) fn build(
         let joined = |&v: &Value| f.def_op(v).is_none_or(|op| !f.ops[op].regions.is_empty());
         if members.len() > 1 || members.iter().any(joined) {
             let at = first_common(f, region, &webs.members[&web]);
+            webs.early.insert(web);
             webs.allocate.entry(at).or_default().push(web);
         }
     }
@@ -208,6 +216,7 @@ fn first_common(f: &Function, region: Block, values: &BTreeSet<Value>) -> Op {
 struct Liveness<'a> {
     f: &'a Function,
     spaces: &'a Spaces,
+    fills: &'a Fills,
     edges: BTreeSet<(Value, Value)>,
 }
 
@@ -365,7 +374,7 @@ impl Liveness<'_> {
             self.write(result, &live, copied);
             live.remove(&result);
             // Zeros are written before the operation runs.
-            let filled = fill::is_needed(f, result);
+            let filled = self.fills.is_needed(result);
             let info = data.opcode.info();
             for (i, group) in info.operands.iter().enumerate() {
                 let in_place = info.in_place.contains(&group.name) || copied.is_some();

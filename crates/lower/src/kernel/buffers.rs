@@ -8,7 +8,6 @@ use ir::{Dim, Layout, Op, Opcode, TileType, Type, Value};
 use super::{Kernel, sizes};
 use crate::Fail;
 use crate::extent::{Extent, cut_axis};
-use crate::fill;
 use crate::tile::{self, Place, flat, is_column};
 use crate::webs::{self, Web};
 
@@ -176,7 +175,7 @@ impl Kernel<'_> {
         for &v in self.webs.members(web) {
             let ty = self.src.ty(v).as_tile()?;
             let known = ty.valid.iter().all(|d| d.known().is_some());
-            if !known || ty.shape.len() != 2 || fill::is_needed(self.src, v) {
+            if !known || ty.shape.len() != 2 || self.fills.is_needed(v) {
                 return None;
             }
             // Columns are reshaped, which takes whole buffers.
@@ -194,7 +193,7 @@ impl Kernel<'_> {
 
     fn is_reshaped(&self, value: Value) -> bool {
         let reshapes = |op: Op| matches!(self.src.ops[op].opcode, Opcode::TReshape | Opcode::SetValidShape);
-        self.src.users(value).into_iter().any(reshapes)
+        self.uses.of(value).iter().copied().any(reshapes)
     }
 
     /// Makes the buffer (or the descriptor in the buffer of its web) of a value at its home, for its extents.
@@ -220,7 +219,7 @@ impl Kernel<'_> {
         let partial = extents != full;
         let copies = |op: Op| matches!(self.src.ops[op].opcode, Opcode::TReshape | Opcode::SetValidShape);
         let renamed = self.is_reshaped(value) || self.src.def_op(value).is_some_and(copies);
-        let whole = partial && (is_column(&ty) || fill::is_needed(self.src, value) || renamed);
+        let whole = partial && (is_column(&ty) || self.fills.is_needed(value) || renamed);
         let held = if whole {
             let buffer = tile::buffer(ty.dtype, rows, cols, place.space(), self.arch);
             let root = self.alloc(buffer)?;

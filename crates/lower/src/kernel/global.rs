@@ -117,7 +117,7 @@ impl Kernel<'_> {
             self.matrix_extents(value)?;
             let part = self.part(op, &access, &extents)?;
             let fills = match place {
-                Place::Vec => crate::fill::is_needed(self.src, value),
+                Place::Vec => self.fills.is_needed(value),
                 _ => self.is_read_beyond(value),
             };
             let held = if place == Place::Vec { self.define(value)? } else { self.define_away(value, place, fills)? };

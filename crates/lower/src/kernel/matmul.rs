@@ -153,7 +153,7 @@ impl Kernel<'_> {
     /// Whether an operand's Mat tile may be read beyond its valid region: the contraction is as long as the left operand's
     /// valid columns, whatever the right operand has.
     pub(super) fn is_read_beyond(&self, value: Value) -> bool {
-        self.src.users(value).into_iter().any(|user| {
+        self.uses.of(value).iter().any(|&user| {
             let data = &self.src.ops[user];
             if !matches!(data.opcode, Opcode::TMatmul | Opcode::TMatmulAcc) || data.named("rhs")[0] != value {
                 return false;

@@ -81,7 +81,7 @@ impl Kernel<'_> {
     fn result(&mut self, value: Value, extents: Vec<Extent>) -> Result<(), Fail> {
         self.extents.insert(value, extents);
         let held = self.define(value)?;
-        if fill::is_needed(self.src, value) {
+        if self.fills.is_needed(value) {
             self.zero_fill(held);
         }
         Ok(())
@@ -187,7 +187,7 @@ impl Kernel<'_> {
         let extents = self.given_extents(value, &[])?;
         self.extents.insert(value, extents);
         let held = self.define(value)?;
-        if fill::is_start_of_loop(self.src, value) && self.choices.leave_out() {
+        if fill::is_start_of_loop(self.src, self.uses, value) && self.choices.leave_out() {
             return self.cross(value);
         }
         let last = if self.spaces.home(value) == Place::Acc {
