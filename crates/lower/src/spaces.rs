@@ -142,6 +142,8 @@ impl Spaces {
             let computed = !matches!(opcode(f, value), Some(Opcode::Load | Opcode::TileCreate)) && !folded;
             self.cube |= self.needs(value).any(|p| p != Place::Vec) || (computed && home == Place::Acc);
             self.vector |= self.needs(value).any(|p| p == Place::Vec) || (computed && home == Place::Vec);
+            // A product is transposed on its way by the vector core.
+            self.vector |= home == Place::Acc && self.needs(value).any(|p| p == Place::Mat { transposed: true });
         }
     }
 }

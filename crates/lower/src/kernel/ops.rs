@@ -377,9 +377,15 @@ impl Kernel<'_> {
     fn same_bytes(&mut self, source: Value, value: Value) -> Result<(), Fail> {
         let held = self.define(value)?;
         if self.webs.share(source, value) {
-            // The descriptor was made last, unless the buffer has that shape itself.
+            // The descriptor was made last, unless the buffer has that shape itself. It keeps its bytes only as long as
+            // an instruction reads them later: without one there is nothing to report.
+            let reads = |&op: &Op| {
+                let data = &self.src.ops[op];
+                let other = matches!(data.opcode, Opcode::TReshape | Opcode::SetValidShape);
+                !other && !data.opcode.is_terminator() && data.regions.is_empty()
+            };
             let made = self.b.func.def_op(held.tile).filter(|&d| self.b.func.ops[d].opcode != Opcode::AllocTile);
-            if let Some(made) = made {
+            if let (Some(made), true) = (made, self.uses.of(value).iter().any(reads)) {
                 self.complete(made);
             }
             return self.cross(value);
