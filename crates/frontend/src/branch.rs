@@ -143,6 +143,14 @@ impl Cx<'_> {
             if self.is_weak(&slot.a) && self.is_weak(&slot.b) {
                 self.program.weak.insert(result);
             }
+            if let (Held::Ir(a), Held::Ir(b)) = (&slot.a, &slot.b)
+                && let (Some(p), Some(q)) = (self.program.valid.get(a), self.program.valid.get(b))
+                && p == q
+                && p.iter().all(|h| !matches!(h, Held::Ir(v) if self.defined_in(*v, op)))
+            {
+                let known = p.clone();
+                self.program.valid.insert(result, known);
+            }
             results.push(result);
         }
         self.frame_mut().names = table;

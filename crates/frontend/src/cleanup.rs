@@ -1,4 +1,5 @@
-//! Removes scalar operations that nothing uses: bounds of dropped slices, folded constants, unread extents.
+//! Removes operations that nothing uses: bounds of dropped slices, folded constants, unread extents, loads that were made
+//! again as matrices.
 
 use ir::{Entity, Function, Op, Opcode};
 
@@ -28,6 +29,20 @@ fn removable(opcode: Opcode) -> bool {
     )
 }
 
+/// Whether a load stands right behind one of the same box in another shape: it fails where that one fails.
+fn has_twin(func: &Function, op: Op) -> bool {
+    let data = &func.ops[op];
+    let ops = &func.blocks[data.block].ops;
+    let before = ops.iter().position(|&o| o == op).and_then(|i| i.checked_sub(1)).map(|i| &func.ops[ops[i]]);
+    data.opcode == Opcode::Load
+        && before.is_some_and(|twin| {
+            twin.opcode == Opcode::Load
+                && twin.operands == data.operands
+                && twin.attrs.get("sizes") == data.attrs.get("sizes")
+                && twin.attrs.get("drop").is_some()
+        })
+}
+
 pub(crate) fn remove_dead(func: &mut Function) {
     let order: Vec<Op> = func.walk();
     let mut uses = vec![0_u32; func.values.len()];
@@ -39,7 +54,7 @@ pub(crate) fn remove_dead(func: &mut Function) {
     // Users come after what they use, so one backward pass sees every chain.
     for &op in order.iter().rev() {
         let data = &func.ops[op];
-        if removable(data.opcode) && data.results.iter().all(|r| uses[r.index()] == 0) {
+        if (removable(data.opcode) || has_twin(func, op)) && data.results.iter().all(|r| uses[r.index()] == 0) {
             for v in data.operands.clone() {
                 uses[v.index()] -= 1;
             }

@@ -103,6 +103,8 @@ pub(crate) struct Cx<'e> {
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) lookups: Vec<Lookup>,
     pub(crate) scopes: u32,
+    /// How many values there were before the loop being built.
+    pub(crate) outer_values: usize,
     /// How many expressions are being evaluated, one in another.
     pub(crate) depth: usize,
     /// The operation of the language being called, for messages.
@@ -137,6 +139,7 @@ impl<'e> Cx<'e> {
             warnings: Vec::new(),
             lookups: Vec::new(),
             scopes: 0,
+            outer_values: 0,
             depth: 0,
             face: None,
         }
@@ -372,7 +375,9 @@ impl<'e> Cx<'e> {
         let inner = self.program.open.split_off(level);
         let back = self.enter(block);
         let end = self.program.func.blocks[block].ops.len();
+        let span = self.span;
         let result = f(self);
+        self.span = span;
         self.leave(back);
         self.program.open.extend(inner);
         if let Some(at) = position(&self.program.func) {

@@ -10,7 +10,7 @@
 
 use diag::Span;
 use ir::builder::attrs;
-use ir::{Attr, Attrs, Block, Def, Op, Opcode, Type, Value};
+use ir::{Attr, Attrs, Block, Def, Entity, Op, Opcode, Type, Value};
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
@@ -71,6 +71,8 @@ struct Carry {
     span: Option<Span>,
     /// The type it is carried in; `None`: as the initial value has it.
     ty: Option<Type>,
+    /// Extents of the valid region in every iteration, as far as known from outside of the loop.
+    valid: Option<Vec<Held>>,
     header: bool,
 }
 
@@ -374,6 +376,7 @@ impl Cx<'_> {
                 init: init.clone(),
                 span: *span,
                 ty: None,
+                valid: self.outer_valid(init),
                 header: true,
             })
             .collect();
@@ -390,6 +393,7 @@ impl Cx<'_> {
                     init: b.held.clone(),
                     span: b.span,
                     ty: None,
+                    valid: self.outer_valid(&b.held),
                     header: false,
                 }),
                 Some(Binding { held: Held::Unset(_), .. }) | None if l.live.out.contains(name) => {
@@ -401,8 +405,11 @@ impl Cx<'_> {
         }
         let marks = (self.errors.len(), self.warnings.len(), self.scopes);
         for attempt in 0..ATTEMPTS {
+            let outer_values = std::mem::replace(&mut self.outer_values, self.program.func.values.len());
             let program = (!carries.is_empty() || !fresh.is_empty()).then(|| self.program.clone());
-            match self.attempt(&l, &mut carries, &mut fresh, attempt + 1 == ATTEMPTS)? {
+            let result = self.attempt(&l, &mut carries, &mut fresh, attempt + 1 == ATTEMPTS);
+            self.outer_values = outer_values;
+            match result? {
                 Attempt::Built { ends } => {
                     self.finish(&l, &before, &bound, &carries, &fixed, ends);
                     self.restore_flags(saved);
@@ -479,6 +486,9 @@ impl Cx<'_> {
         for &region in &regions {
             for (i, carry) in carries.iter().enumerate() {
                 let arg = self.program.func.blocks[region].args[skip + i];
+                if let Some(known) = &carry.valid {
+                    self.program.valid.insert(arg, known.clone());
+                }
                 if carry.ty.is_none() && self.is_weak(&carry.init) {
                     self.program.weak.insert(arg);
                 }
@@ -616,6 +626,21 @@ impl Cx<'_> {
             (Held::Unset(_), Type::Tensor(t)) if t.static_shape().is_some() && t.is_packed() => {
                 Ok(self.result(Opcode::TensorCreate, &[&[]], ty.clone(), Attrs::default()))
             }
+            // Undefined contents, so any: fresh ones with the valid region of the later values.
+            (Held::Ir(v), Type::Tile(t)) if self.is_fresh(*v) && self.ty(*v) != ty => {
+                if t.valid.iter().all(|d| d.known().is_some()) {
+                    return Ok(self.result(Opcode::TileCreate, &[], ty.clone(), Attrs::default()));
+                }
+                let Some(extents) = carry.valid.clone() else { return self.coerce(&carry.init, ty, at) };
+                let mut dynamic = Vec::new();
+                for (extent, dim) in extents.iter().zip(&t.valid) {
+                    if dim.known().is_none() {
+                        dynamic.push(self.as_index(extent, at)?);
+                    }
+                }
+                let zero = self.constant(dtype::Scalar::from_i64(t.dtype, 0));
+                Ok(self.result(Opcode::TExpandS, &[&[zero], &dynamic], ty.clone(), Attrs::default()))
+            }
             (Held::Unset(_), _) => {
                 let message = format!("`{}` is first bound in this loop and read after it", carry.name);
                 Err(self.unsupported("unsupported-carry", at, message).help("bind it before the loop").into())
@@ -660,8 +685,17 @@ impl Cx<'_> {
                 _ => {}
             }
             let common = self.common_end(&end.held, ty);
+            let end_valid = match &end.held {
+                Held::Ir(v) => self.program.valid.get(v).cloned(),
+                _ => None,
+            };
             match common {
-                Some(common) if common == *ty => {}
+                Some(common) if common == *ty && (carry.valid.is_none() || carry.valid == end_valid) => {}
+                // What was known of the valid region does not hold in later iterations.
+                Some(common) if common == *ty && !last => {
+                    carry.valid = None;
+                    again = true;
+                }
                 // The first value can be given in the type of the later ones: try with that.
                 other => {
                     let next = match (&carry.init, other) {
@@ -683,7 +717,20 @@ impl Cx<'_> {
                     };
                     match next {
                         Some(next) if !last && carry.ty.as_ref() != Some(&next) => {
-                            carry.ty = Some(next);
+                            // Fresh contents take the region of the later values as it is, where that is known outside.
+                            let later = end_valid.filter(|v| v.iter().all(|h| self.is_outside(h)));
+                            match (&carry.init, &end.held) {
+                                (Held::Ir(init), Held::Ir(v))
+                                    if carry.ty.is_none() && self.is_fresh(*init) && self.has_region(*v, &later) =>
+                                {
+                                    carry.ty = Some(self.ty(*v).clone());
+                                    carry.valid = later;
+                                }
+                                _ => {
+                                    carry.ty = Some(next);
+                                    carry.valid = None;
+                                }
+                            }
                             again = true;
                         }
                         _ => return Err(self.type_change(carry, &end, ty, l.at)),
@@ -706,12 +753,42 @@ impl Cx<'_> {
                     init: Held::Unset("the loop did not run".into()),
                     span: binding.span,
                     ty: Some(ty),
+                    valid: None,
                     header: false,
                 });
                 again = true;
             }
         }
         Ok(if again { Verdict::Again } else { Verdict::Ends(ends) })
+    }
+
+    /// The extents of a partly valid tile, where known.
+    fn outer_valid(&self, held: &Held) -> Option<Vec<Held>> {
+        match held {
+            Held::Ir(v) => self.program.valid.get(v).cloned(),
+            _ => None,
+        }
+    }
+
+    /// A tile that nothing has been written to.
+    fn is_fresh(&self, value: Value) -> bool {
+        let func = &self.program.func;
+        let created = func.def_op(value).is_some_and(|op| func.ops[op].opcode == Opcode::TileCreate);
+        created && func.ops.iter().all(|(_, data)| !data.dests.contains(&value))
+    }
+
+    /// Whether the valid region of a tile is one of numbers, or known.
+    fn has_region(&self, value: Value, known: &Option<Vec<Held>>) -> bool {
+        let dynamic = |t: &ir::TileType| t.valid.iter().any(|d| d.known().is_none());
+        self.tile(value).is_some_and(|t| !dynamic(t) || known.is_some())
+    }
+
+    /// Whether a scalar was there before the loop being built.
+    fn is_outside(&self, held: &Held) -> bool {
+        match held {
+            Held::Ir(v) => v.index() < self.outer_values,
+            other => other.is_literal_number(),
+        }
     }
 
     fn common_end(&self, end: &Held, ty: &Type) -> Option<Type> {
@@ -805,6 +882,9 @@ impl Cx<'_> {
             }
             if let Held::Ir(init) = carries[i].init {
                 self.inherit_root(init, result);
+            }
+            if let Some(known) = &carries[i].valid {
+                self.program.valid.insert(result, known.clone());
             }
             if self.program.weak.contains(&args[i]) && self.is_weak(&Held::Ir(ends[i])) {
                 self.program.weak.insert(result);

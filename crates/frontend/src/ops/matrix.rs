@@ -18,6 +18,7 @@ fn operands(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<(Value, Value, Attrs)> {
         let expr = args.need(parameter);
         let held = cx.eval(expr)?;
         let tile = cx.operand(args.name, &held, expr.range())?;
+        let tile = cx.as_matrix(tile, expr.range())?;
         let shape = cx.tile(tile).map(|t| t.shape.clone()).unwrap_or_default();
         if shape.len() != 2 {
             let message = format!("`pl.{}` takes matrices, not a tile of shape {shape:?}", args.name);

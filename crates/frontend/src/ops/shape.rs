@@ -155,6 +155,36 @@ impl Cx<'_> {
     }
 }
 
+impl Cx<'_> {
+    /// A tile without leading axes of one element, if that makes it a matrix. What was loaded is loaded as a matrix: no
+    /// reshape stands between memory and a product.
+    pub(crate) fn as_matrix(&mut self, tile: Value, at: TextRange) -> Res<Value> {
+        let Some(t) = self.tile(tile).cloned() else { return Ok(tile) };
+        let lead = t.shape.len().saturating_sub(2);
+        if lead == 0 || t.shape[..lead].iter().any(|&n| n != 1) {
+            return Ok(tile);
+        }
+        let load = self.program.func.def_op(tile).filter(|&op| self.program.func.ops[op].opcode == Opcode::Load);
+        let Some(load) = load else { return self.reshaped(tile, t.shape[lead..].to_vec(), at) };
+        let data = self.program.func.ops[load].clone();
+        let (Some(sizes), None) = (data.attrs.ints("sizes"), data.attrs.get("drop")) else {
+            return self.reshaped(tile, t.shape[lead..].to_vec(), at);
+        };
+        let drop: Vec<i64> = (0..lead as i64).collect();
+        let attributes = attrs([("sizes", Attr::Ints(sizes.to_vec())), ("drop", Attr::Ints(drop))]);
+        let ty = TileType::value(t.dtype, t.shape[lead..].to_vec()).with_valid(t.valid[lead..].to_vec());
+        let twin = self.before(load, |cx| {
+            cx.span = data.span;
+            let groups = [data.group(0), data.group(1), data.group(2)];
+            cx.result(Opcode::Load, &groups, Type::Tile(ty), attributes)
+        });
+        if let Some(known) = self.program.valid.get(&tile).map(|v| v[lead..].to_vec()) {
+            self.program.valid.insert(twin, known);
+        }
+        Ok(twin)
+    }
+}
+
 /// `pl.reshape(x, shape)`. A tensor's is a view; in a scope it is made before the scope.
 pub(crate) fn reshape(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     let (x, at) = (args.need("x"), args.at);

@@ -202,6 +202,30 @@ def valid_regions(x: pl.Tensor[[4, 8], pl.FP32], n: pl.Scalar[pl.INT32], out: pl
 
 
 @pl.jit
+def fresh_accumulators(a: pl.Tensor[[2, 16, 16], pl.FP32], n: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[16, 16], pl.FP32]], s: pl.Out[pl.Tensor[[16, 16], pl.FP32]]):
+    """out == 79360 79840 80320 3 4 5
+    s == 19840 19960 20080 20200 4"""
+    with pl.at(level=AT):
+        acc = pl.create_tensor([16, 16], dtype=pl.FP32)
+        for k in pl.range(4):
+            x = pl.slice(a, [1, 16, 16], [0, 0, 0], valid_shape=[1, n, 16])
+            w = pl.slice(a, [1, 16, 16], [0, 0, 0], valid_shape=[1, 16, n])
+            if k == 0:
+                acc = pl.matmul(x, w)
+            else:
+                acc = pl.matmul_acc(acc, x, w)
+        out[:, :] = acc
+        sums = pl.create_tensor([16, 16], dtype=pl.FP32)
+        for k in pl.range(1):
+            y = pl.slice(a, [1, 16, 16], [0, 0, 0], valid_shape=[1, 16, 4])
+            if k == 0:
+                sums = pl.matmul(a[0:1, :, :], y)
+            else:
+                sums = pl.matmul_acc(sums, a[0:1, :, :], y)
+        s[:, :] = sums
+
+
+@pl.jit
 def carried_valid_region(x: pl.Tensor[[4, 8], pl.FP32], n: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
     """out == 2 4 6 3 4 5"""
     with pl.at(level=AT):
