@@ -1,6 +1,8 @@
 //! Programs damaged at random: whatever still parses either runs or ends in an error that says why. Nothing panics, nothing
 //! hangs.
 
+#![allow(clippy::result_large_err)]
+
 mod common;
 
 use std::sync::Arc;
