@@ -2,18 +2,21 @@
 //! on what the program defined, and the first difference traced to the operation that made it.
 //!
 //! **Verdict.** The contract (`spec/semantics.md`) is about defined elements of what the program writes: those are
-//! compared, for every written argument. A program whose levels all fail with a run error is not compared.
+//! compared, for every written argument and every tensor that it made and returns. A run error of the reference is the
+//! program's own, and reported as such.
 //!
 //! **Location.** Every level reports a digest at each point where a tensor-level operation's value is complete
 //! (docs/ir.md). The first point, in the reference's order, whose digest differs names the operation; a point that a
 //! level never reaches, though it executes that operation elsewhere or the operation is a store, counts as differing.
 //! Digests only locate: undefined elements may make them differ where the verdict is fine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 
 use diag::Diagnostic;
-use ir::{Op, Opcode};
-use memory::Arg;
+use dtype::Scalar;
+use ir::{Op, Opcode, Value};
+use memory::{Arg, Returned, View};
 
 use crate::compile::Failure;
 use crate::run::{Program, Report, RunOptions, copy_of, run_compiled};
@@ -61,13 +64,15 @@ impl reference::Observer for Recorder {
 }
 
 impl Expected {
-    /// Runs the reference on copies of the arguments.
-    pub fn new(program: &Program, args: &[Arg]) -> Result<Expected, Diagnostic> {
+    /// Runs the reference on copies of the arguments, until the options' interrupt.
+    pub fn new(program: &Program, args: &[Arg], options: &RunOptions) -> Result<Expected, Diagnostic> {
         let given = copies(args);
         let args = copies(args);
         let mut recorder = Recorder(Vec::new());
+        let never = AtomicBool::new(false);
+        let interrupt = options.interrupt.as_deref().unwrap_or(&never);
         let options = reference::Options { profile: program.options.profile, definedness: true };
-        let outcome = reference::run(&program.tensor, &args, &options, Some(&mut recorder))?;
+        let outcome = reference::run_until(&program.tensor, &args, &options, Some(&mut recorder), interrupt)?;
         Ok(Expected { given, args, outcome, points: recorder.0 })
     }
 
@@ -90,7 +95,7 @@ impl Expected {
 /// Runs all levels; the machine level last and on the caller's memory.
 pub(crate) fn run(program: &Program, args: &[Arg], options: &RunOptions) -> Result<Report, Failure> {
     let fail = |d: Diagnostic| Failure::new(d, &program.tensor.sources);
-    let expected = Expected::new(program, args).map_err(fail)?;
+    let expected = Expected::new(program, args, options).map_err(fail)?;
     let tile_args = copies(args);
     let tile = runtime::Compiled::new(&program.tile, program.options.profile)
         .map_err(|errors| Failure { errors, sources: program.tile.sources.clone() })?;
@@ -124,6 +129,9 @@ pub(crate) fn compare(
 ) -> Result<(Report, (u64, u64)), Difference> {
     let (report, records) = match result {
         Ok(done) => done,
+        Err(error) if error.code == "interrupted" => {
+            return Err(Difference { level, element: None, op: None, diagnostic: error });
+        }
         Err(error) => {
             let diagnostic = Diagnostic::finding(
                 "levels-differ",
@@ -134,23 +142,55 @@ pub(crate) fn compare(
         }
     };
     let mut counts = (0, 0);
-    for (i, (param, (want, got))) in program.params.iter().zip(expected.args.iter().zip(args)).enumerate() {
+    let outcome = &expected.outcome;
+    let args = program.params.iter().zip(expected.args.iter().zip(args)).zip(&outcome.defined);
+    for ((param, (want, got)), defined) in args {
         let (Arg::Tensor(want), Arg::Tensor(got)) = (want, got) else { continue };
-        let (Ok(want_bytes), Ok(got_bytes)) = (want.to_vec(), got.to_vec()) else { continue };
-        let size = want.dtype.size();
-        let defined = expected.outcome.defined.get(i).and_then(|d| d.as_ref());
-        for (e, (a, b)) in want_bytes.chunks_exact(size).zip(got_bytes.chunks_exact(size)).enumerate() {
-            if defined.is_some_and(|d| d[e] == 0) {
-                counts.1 += 1;
-                continue;
-            }
-            counts.0 += 1;
-            if a != b {
-                return Err(difference(program, expected, level, &records, (&param.name, want, e as u64, a, b)));
-            }
+        let differs = first_difference(want, got, defined.as_deref(), &mut counts);
+        if let Some(at) = differs {
+            return Err(difference(program, expected, level, &records, (&param.name, want, at)));
+        }
+    }
+    // Tensors that the program made and gave back.
+    for (i, (want, got)) in outcome.returned.iter().zip(&report.returned).enumerate() {
+        let (Returned::Tensor(want), Returned::Tensor(got)) = (want, got) else { continue };
+        let defined = outcome.returned_defined.get(i).and_then(|d| d.as_deref());
+        if let Some(at) = first_difference(want, got, defined, &mut counts) {
+            let name = format!("result {i}");
+            return Err(difference(program, expected, level, &records, (&name, want, at)));
         }
     }
     Ok((report, counts))
+}
+
+/// An element that differs, with what it should be and what it is.
+struct Unequal {
+    element: u64,
+    want: Scalar,
+    got: Scalar,
+}
+
+/// The first defined element in which two tensors of one type differ. Adds to the numbers of defined and undefined ones.
+fn first_difference(want: &View, got: &View, defined: Option<&[u8]>, counts: &mut (u64, u64)) -> Option<Unequal> {
+    let (Ok(want_bytes), Ok(got_bytes)) = (want.to_vec(), got.to_vec()) else { return None };
+    let dtype = want.dtype;
+    let value = |bytes: &[u8]| {
+        let mut bits = [0; 8];
+        bits[..bytes.len()].copy_from_slice(bytes);
+        Scalar::new(dtype, u64::from_le_bytes(bits))
+    };
+    let elements = want_bytes.chunks_exact(dtype.size()).zip(got_bytes.chunks_exact(dtype.size()));
+    for (e, (a, b)) in elements.enumerate() {
+        if defined.is_some_and(|d| d.get(e) == Some(&0)) {
+            counts.1 += 1;
+            continue;
+        }
+        counts.0 += 1;
+        if a != b {
+            return Some(Unequal { element: e as u64, want: value(a), got: value(b) });
+        }
+    }
+    None
 }
 
 fn difference(
@@ -158,21 +198,12 @@ fn difference(
     expected: &Expected,
     level: &'static str,
     records: &[trace::ValueRecord],
-    (param, view, element, want, got): (&str, &memory::View, u64, &[u8], &[u8]),
+    (name, view, at): (&str, &View, Unequal),
 ) -> Difference {
-    let index = unflatten(element, &view.shape.iter().copied().collect::<Vec<_>>());
-    let value = |b: &[u8]| {
-        let mut bits = [0; 8];
-        bits[..b.len()].copy_from_slice(b);
-        dtype::Scalar::new(view.dtype, u64::from_le_bytes(bits))
-    };
+    let index = unflatten(at.element, &view.shape.iter().copied().collect::<Vec<_>>());
     let mut diagnostic = Diagnostic::finding(
         "levels-differ",
-        format!(
-            "the {level} level and the reference disagree: `{param}`{index:?} is {} instead of {}",
-            value(got),
-            value(want)
-        ),
+        format!("the {level} level and the reference disagree: `{name}`{index:?} is {} instead of {}", at.got, at.want),
     );
     let located = locate(program, expected, records);
     if let Some((point, why)) = &located {
@@ -180,10 +211,36 @@ fn difference(
         diagnostic = diagnostic.at(op.span, format!("first goes wrong here, at `{}`", op.opcode.name()));
         diagnostic =
             diagnostic.note(format!("task {}, block {}, {} {why}", point.task, point.block, ordinal(point.nth)));
-    } else {
-        diagnostic = diagnostic.note("every operation's value agrees: the difference is in what reaches the argument");
     }
-    Difference { level, element: Some((param.to_owned(), element)), op: located.map(|(p, _)| p.op), diagnostic }
+    let op = located.map(|(p, _)| p.op).or_else(|| {
+        // Every value was right, and went elsewhere: to another tensor.
+        let store = first_store_to(program, name)?;
+        let op = &program.tensor.functions[program.tensor.entry].ops[store];
+        diagnostic = diagnostic
+            .clone()
+            .at(op.span, "what this wrote is right, and is not there")
+            .note("every operation made the right value: it went to another tensor, or was overwritten");
+        Some(store)
+    });
+    Difference { level, element: Some((name.to_owned(), at.element)), op, diagnostic }
+}
+
+/// The first operation that writes an element of a parameter, through whatever view.
+fn first_store_to(program: &Program, param: &str) -> Option<Op> {
+    let f = &program.tensor.functions[program.tensor.entry];
+    let target = f.params.iter().position(|p| p.name == param).map(|i| f.param_values()[i])?;
+    let root = |mut tensor: Value| {
+        while let Some(op) = f.def_op(tensor)
+            && matches!(f.ops[op].opcode, Opcode::TensorSlice | Opcode::TensorReshape | Opcode::TensorTranspose)
+        {
+            tensor = f.ops[op].named("tensor")[0];
+        }
+        tensor
+    };
+    f.walk().into_iter().find(|&op| {
+        let op = &f.ops[op];
+        matches!(op.opcode, Opcode::Store | Opcode::Write) && root(op.named("tensor")[0]) == target
+    })
 }
 
 /// The first point at which a level's values differ from the reference's, and how.
@@ -192,22 +249,18 @@ fn locate(
     expected: &Expected,
     records: &[trace::ValueRecord],
 ) -> Option<(reference::Point, &'static str)> {
-    let mut got: BTreeMap<(u32, u32, Op), Vec<(u32, u64)>> = BTreeMap::new();
-    let mut known: BTreeMap<Op, ()> = BTreeMap::new();
-    for r in records {
-        got.entry((r.point.task, r.point.block, r.point.op)).or_default().push((r.point.nth, r.digest));
-        known.insert(r.point.op, ());
-    }
+    let got: BTreeMap<(u32, u32, Op, u32), u64> =
+        records.iter().map(|r| ((r.point.task, r.point.block, r.point.op, r.point.nth), r.digest)).collect();
+    let known: BTreeSet<Op> = records.iter().map(|r| r.point.op).collect();
     let entry = &program.tensor.functions[program.tensor.entry];
     for (point, digest) in &expected.points {
-        let found =
-            got.get(&(point.task, point.block, point.op)).and_then(|v| v.iter().find(|(nth, _)| *nth == point.nth));
+        let found = got.get(&(point.task, point.block, point.op, point.nth));
         match found {
-            Some((_, d)) if d == digest => {}
+            Some(d) if d == digest => {}
             Some(_) => return Some((*point, "execution: another value")),
             None => {
                 let opcode = entry.ops[point.op].opcode;
-                if known.contains_key(&point.op) || opcode == Opcode::Store {
+                if known.contains(&point.op) || opcode == Opcode::Store {
                     return Some((*point, "execution: did not happen"));
                 }
             }
