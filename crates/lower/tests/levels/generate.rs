@@ -38,7 +38,7 @@ pub(crate) fn program(seed: u64, arch: Arch) -> Program {
         indices: vec![n],
         tiles: Vec::new(),
         rows: 0,
-        products: seed % 3 == 0,
+        products: seed.is_multiple_of(3),
     };
     for _ in 0..3 {
         g.load();
