@@ -15,6 +15,7 @@ import sys
 import time
 
 import numpy as np
+
 import tilewright
 import tilewright.language as pl
 

@@ -6,6 +6,7 @@ the halvings.
 """
 
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

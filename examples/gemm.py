@@ -6,6 +6,7 @@ K is reduced with `pl.matmul` on the first block and `pl.matmul_acc` on the othe
 """
 
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

@@ -8,6 +8,7 @@ global memory on A2/A3. Nothing in the source says so; the compiler splits the s
 
 import ml_dtypes
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

@@ -6,6 +6,7 @@ The orchestration walks 128 x 256 blocks; each `pl.at` scope is one task that lo
 """
 
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

@@ -7,6 +7,7 @@ Products of bf16 are exact in f32; the order of the sums is stated (see docs), s
 
 import ml_dtypes
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

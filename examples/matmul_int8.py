@@ -7,6 +7,7 @@ Two tasks for each block of columns; the second reads what the first wrote, so t
 """
 
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

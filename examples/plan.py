@@ -6,6 +6,7 @@ and weigh them by the token's gate. That the second task must wait for the first
 """
 
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

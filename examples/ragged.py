@@ -6,6 +6,7 @@ caller's contents stay.
 """
 
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

@@ -7,6 +7,7 @@
 
 import ml_dtypes
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

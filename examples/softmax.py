@@ -4,6 +4,7 @@ y[r, c] = exp(x[r, c] - max(x[r])) / sum(exp(x[r] - max(x[r])))
 """
 
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

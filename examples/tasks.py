@@ -7,6 +7,7 @@ consumer that waits for the join; the last task names the consumer.
 """
 
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

@@ -8,6 +8,7 @@ barrier needs.
 """
 
 import numpy as np
+
 import tilewright.language as pl
 from tilewright import golden
 

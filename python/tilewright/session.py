@@ -7,6 +7,7 @@ sets them before the script starts. Two sessions share nothing.
 import contextlib
 import contextvars
 import dataclasses
+import threading
 
 from .errors import FindingError
 from .names import Functions
@@ -74,6 +75,7 @@ class _Script:
 
     defaults: Options = Options()
     session: "Session | None" = None
+    lock: threading.Lock = dataclasses.field(default_factory=threading.Lock)
 
 
 _script = _Script()
@@ -89,9 +91,10 @@ def current():
     active = _current.get()
     if active is not None:
         return active
-    if _script.session is None:
-        _script.session = Session(_script.defaults)
-    return _script.session
+    with _script.lock:
+        if _script.session is None:
+            _script.session = Session(_script.defaults)
+        return _script.session
 
 
 def script_session():

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+
 import tilewright
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -5,6 +5,7 @@ import ctypes
 import ml_dtypes
 import numpy as np
 import pytest
+
 from kernels import COLS, ROWS, add_scalar, any_shape, double, fresh, same_extent, shift_rows
 from tilewright import RunConfig
 

@@ -7,6 +7,7 @@ import re
 import ml_dtypes
 import numpy as np
 import pytest
+
 import tilewright.language as pl
 from kernels import COLS, ROWS, add_scalar, double
 from tilewright import ArtifactError, CompiledProgram, RunConfig, execute_compiled

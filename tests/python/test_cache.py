@@ -1,8 +1,9 @@
 """Which calls share a compiled program."""
 
-import kernels
 import numpy as np
 import pytest
+
+import kernels
 import tilewright
 from kernels import COLS, ROWS, add_scalar, any_shape, double, scale_by_global
 

@@ -7,6 +7,7 @@ import textwrap
 import time
 
 import pytest
+
 from conftest import EXAMPLES
 
 KERNEL = """

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+
 import tilewright.language as pl
 from tilewright import ProgramError, TilewrightError
 

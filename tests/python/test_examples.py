@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+
 import tilewright
 from conftest import EXAMPLES
 from tilewright import golden

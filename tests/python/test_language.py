@@ -1,6 +1,7 @@
 """The language outside kernels: markers, annotations, decorators."""
 
 import pytest
+
 import tilewright.language as pl
 from tilewright import RunConfig, UnsupportedError
 from tilewright.kernel import JITFunction
