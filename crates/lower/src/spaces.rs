@@ -5,7 +5,8 @@
 //! the accumulator if only products and zeros flow into them, else Vec.
 //!
 //! Where a user needs a value elsewhere it is *moved* right after it is made: accumulator to Vec for vector work,
-//! accumulator or Vec to Mat as an operand of a matmul. Nothing moves into the accumulator: the machine has no such path.
+//! accumulator or Vec to Mat as an operand of a matmul. Nothing moves into the accumulator: the machine has no such path;
+//! only zeros can be made there again.
 //!
 //! A store takes a product from the accumulator itself. If the only users of a nearest-even conversion of a product to a
 //! 16-bit float are such stores, the conversion is done by the store (semantics rule 9: the bits agree).
@@ -43,7 +44,7 @@ impl Spaces {
         self.needs.get(&value).is_some_and(|n| !n.is_empty())
     }
 
-    /// Where a value that this operation (a load, a crossing) puts in several places is complete first.
+    /// Where the operation that makes a value puts it; a load that goes to several places is kept here under its name.
     pub(crate) fn home(&self, value: Value) -> Place {
         self.home.get(&value).copied().unwrap_or(Place::Vec)
     }

@@ -19,7 +19,7 @@ use ir::{Block, Def, Function, Op, Opcode, Type, Value};
 use crate::captures::ops_in;
 use crate::fill::Fills;
 use crate::phi::{Joins, yielded};
-use crate::spaces::{Spaces, tile_values};
+use crate::spaces::{Spaces, is_zero, tile_values};
 use crate::tile::{Place, flat};
 use crate::{Choices, Fail};
 
@@ -114,6 +114,10 @@ pub(crate) fn build(
     let accumulations = ops.iter().filter(|&&op| f.ops[op].opcode == Opcode::TMatmulAcc);
     for &op in accumulations {
         let (acc, sum) = (f.ops[op].named("acc")[0], f.ops[op].results[0]);
+        // A sum that starts from zeros is a product (both start from +0).
+        if is_zero(f, acc) {
+            continue;
+        }
         if !free(&webs, acc, sum) {
             let what = "`matmul_acc` adds in place, but the accumulator's old value is used after it";
             return Err(no_copy(f, op, what));
@@ -127,6 +131,8 @@ pub(crate) fn build(
         }
         if free(&webs, edge.target, edge.source) && (place == Place::Acc || choices.share()) {
             webs.merge(edge.target, edge.source);
+        } else if place == Place::Acc && is_zero(f, edge.source) {
+            // Zeros are made again where the join needs them.
         } else if place == Place::Acc {
             let what = "two accumulators that are both alive would have to be one here";
             return Err(no_copy(f, edge.at, what));

@@ -10,6 +10,7 @@ use ir::{Opcode, Type, Value};
 use super::{Held, Kernel};
 use crate::Fail;
 use crate::extent::Extent;
+use crate::spaces::is_zero;
 use crate::tile::{Place, flat, is_column};
 use crate::webs::Web;
 
@@ -34,6 +35,14 @@ impl Kernel<'_> {
             let place = self.spaces.home(target);
             let at_home = self.spaces.home(source) == place;
             if at_home && self.webs.share(target, source) {
+                continue;
+            }
+            if place == Place::Acc && is_zero(self.src, source) {
+                let web = self.webs.of(target);
+                let root = *self.roots.get(&web).ok_or_else(|| self.internal("a buffer that is not there yet"))?;
+                let extents = self.matrix_extents(source)?;
+                let held = Held { root, tile: self.window(root, extents) };
+                self.zero_accumulator(source, held)?;
                 continue;
             }
             if place != Place::Vec {

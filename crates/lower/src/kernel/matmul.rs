@@ -12,6 +12,7 @@ use ir::{Op, Opcode, Value};
 use super::{Held, Kernel};
 use crate::Fail;
 use crate::extent::Extent;
+use crate::spaces::is_zero;
 use crate::tile::{Place, flat, granule};
 
 /// K is cut at multiples of this.
@@ -47,7 +48,8 @@ impl Kernel<'_> {
         self.extents.insert(result, vec![le[0], re[1]]);
         let part = self.k_part(dtype, m, n, k)?;
         let dest = self.define(result)?;
-        let mut accumulates = data.opcode == Opcode::TMatmulAcc;
+        // A sum that starts from zeros is a product: both start from +0.
+        let mut accumulates = data.opcode == Opcode::TMatmulAcc && !is_zero(self.src, data.named("acc")[0]);
         if !accumulates && !matches!(le[1], Extent::Static(1..)) {
             // The instruction writes nothing if there is nothing to add; a sum that starts from +0 is the same.
             self.zero_accumulator(result, dest)?;
@@ -148,6 +150,15 @@ impl Kernel<'_> {
         let left = self.operand(dtype, Space::Left, mat, (0, 0), (m, k), [rows, inner])?;
         let right = self.operand(dtype, Space::Right, mat, (0, 0), (k, n), [inner, cols])?;
         Ok(self.b.dest(Opcode::TMatmul, &[&[left], &[right]], held.tile, attrs([])))
+    }
+
+    /// Whether a value of zeros in the accumulator is looked at: as the start of a sum it is not, and where a join needs zeros
+    /// in a buffer of its own they are made there.
+    pub(super) fn is_kept(&self, value: Value) -> bool {
+        let stored = |&op: &Op| self.src.ops[op].opcode == Opcode::Store;
+        self.webs.members(self.webs.of(value)).len() > 1
+            || self.spaces.needs(value).any(|p| p != Place::Acc)
+            || self.uses.of(value).iter().any(stored)
     }
 
     /// Whether an operand's Mat tile may be read beyond its valid region: the contraction is as long as the left operand's

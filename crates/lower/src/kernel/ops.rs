@@ -186,6 +186,9 @@ impl Kernel<'_> {
         }
         let extents = self.given_extents(value, &[])?;
         self.extents.insert(value, extents);
+        if self.spaces.home(value) == Place::Acc && !self.is_kept(value) {
+            return Ok(());
+        }
         let held = self.define(value)?;
         if fill::is_start_of_loop(self.src, self.uses, value) && self.choices.leave_out() {
             return self.cross(value);
@@ -204,6 +207,9 @@ impl Kernel<'_> {
         let extents = self.given_extents(value, data.named("valid"))?;
         if self.spaces.home(value) == Place::Acc {
             self.extents.insert(value, extents);
+            if !self.is_kept(value) {
+                return Ok(());
+            }
             let held = self.define(value)?;
             let last = self.zero_accumulator(value, held)?;
             return self.finish(value, last);
