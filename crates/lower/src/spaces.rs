@@ -66,7 +66,14 @@ pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) ->
         let joined = |v: Value| f.def_op(v).is_none_or(|op| !f.ops[op].regions.is_empty());
         let wanted = members.iter().any(|&v| product(v) || accumulated.contains(&v));
         let possible = members.iter().all(|&v| product(v) || zero(v) || joined(v));
-        let in_acc = wanted && possible && !members.iter().any(|v| changed.contains(v));
+        // Zeros that vector work uses too stay in Vec: a sum that starts from them does not read them.
+        let vector = |&op: &Op| {
+            let data = &f.ops[op];
+            let other = matches!(data.opcode, Opcode::TMatmulAcc | Opcode::Store) || data.opcode.is_terminator();
+            data.regions.is_empty() && !other
+        };
+        let elsewhere = members.len() == 1 && zero(value) && uses.of(value).iter().any(vector);
+        let in_acc = !elsewhere && wanted && possible && !members.iter().any(|v| changed.contains(v));
         s.home.insert(value, if in_acc || product(value) { Place::Acc } else { Place::Vec });
     }
     for &op in &ops {
@@ -84,8 +91,8 @@ pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) ->
                 let (lhs, rhs) = (data.named("lhs")[0], data.named("rhs")[0]);
                 s.need(lhs, Place::Mat { transposed: data.attrs.bool("a_trans") });
                 s.need(rhs, Place::Mat { transposed: data.attrs.bool("b_trans") });
-                if data.opcode == Opcode::TMatmulAcc {
-                    let acc = data.named("acc")[0];
+                let acc = data.opcode.info().group("acc").map(|g| data.group(g)[0]);
+                if let Some(acc) = acc.filter(|&acc| !is_zero(f, acc)) {
                     if s.home(acc) != Place::Acc {
                         let from = f.def_op(acc).and_then(|d| f.ops[d].span);
                         return Err(Box::new(
