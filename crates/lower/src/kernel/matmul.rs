@@ -1,4 +1,5 @@
-//! Matrix products: operands from Mat to Left and Right, cut along K so that both fit.
+//! Matrix products: operands from Mat to Left and Right, cut so that both fit: along K, and if the right operand is very
+//! wide along N first. Parts along N are column windows of the one accumulator.
 //!
 //! The first part starts the sum (from zero, or from the accumulator's value), the others add to it in ascending k, which
 //! is the order of the whole (semantics rule 8) as long as 16-bit and narrower operands are cut at multiples of 32. All cuts
@@ -7,13 +8,13 @@
 use chip::Space;
 use dtype::{DType, Scalar};
 use ir::builder::attrs;
-use ir::{Op, Opcode, Value};
+use ir::{Op, Opcode, TileType, Type, Value};
 
-use super::{Held, Kernel};
+use super::{Held, Kernel, sizes};
 use crate::Fail;
 use crate::extent::Extent;
 use crate::spaces::is_zero;
-use crate::tile::{Place, flat, granule};
+use crate::tile::{self, Place, flat, granule};
 
 /// K is cut at multiples of this.
 const CUT: u64 = 32;
@@ -46,7 +47,7 @@ impl Kernel<'_> {
             ));
         }
         self.extents.insert(result, vec![le[0], re[1]]);
-        let part = self.k_part(dtype, m, n, k)?;
+        let (n_part, k_part) = self.parts(dtype, m, n, k)?;
         let dest = self.define(result)?;
         // A sum that starts from zeros is a product: both start from +0.
         let mut accumulates = data.opcode == Opcode::TMatmulAcc && !is_zero(self.src, data.named("acc")[0]);
@@ -56,18 +57,29 @@ impl Kernel<'_> {
             accumulates = true;
         }
         let mut last = None;
-        for start in (0..k).step_by(part as usize) {
-            let size = part.min(k - start);
-            // The extent of the contraction is the left operand's.
-            let inner = self.part_extent(le[1], k, start, size);
-            let left = self.operand(dtype, Space::Left, lhs_mat, (0, start), (m, size), [le[0], inner])?;
-            let right = self.operand(dtype, Space::Right, rhs_mat, (start, 0), (size, n), [inner, re[1]])?;
-            let first = start == 0 && !accumulates;
-            last = Some(if first {
-                self.b.dest(Opcode::TMatmul, &[&[left], &[right]], dest.tile, attrs([]))
-            } else {
-                self.b.dest(Opcode::TMatmulAcc, &[&[dest.tile], &[left], &[right]], dest.tile, attrs([]))
-            });
+        for column in (0..n).step_by(n_part as usize) {
+            let width = n_part.min(n - column);
+            let cols = self.part_extent(re[1], n, column, width);
+            let sum = if width == n { dest.tile } else { self.columns(dest.tile, column, width, [le[0], cols]) };
+            for start in (0..k).step_by(k_part as usize) {
+                let size = k_part.min(k - start);
+                // The extent of the contraction is the left operand's.
+                let inner = self.part_extent(le[1], k, start, size);
+                let left = self.operand(dtype, Space::Left, lhs_mat, (0, start), (m, size), [le[0], inner])?;
+                let right =
+                    self.operand(dtype, Space::Right, rhs_mat, (start, column), (size, width), [inner, cols])?;
+                let first = start == 0 && !accumulates;
+                last = Some(if first {
+                    self.b.dest(Opcode::TMatmul, &[&[left], &[right]], sum, attrs([]))
+                } else {
+                    self.b.dest(Opcode::TMatmulAcc, &[&[sum], &[left], &[right]], sum, attrs([]))
+                });
+            }
+        }
+        if n_part < n {
+            // No single product wrote the whole value: a window of all of it stands for that.
+            let whole = self.columns(dest.tile, 0, n, [le[0], re[1]]);
+            last = self.b.func.def_op(whole).filter(|_| self.spaces.is_used(result));
         }
         if let Some(last) = last {
             self.complete(last);
@@ -75,33 +87,43 @@ impl Kernel<'_> {
         self.cross(result)
     }
 
-    /// How much of K fits in Left and Right at once.
-    fn k_part(&mut self, dtype: DType, m: u64, n: u64, k: u64) -> Result<u64, Fail> {
+    /// Columns of an accumulator.
+    fn columns(&mut self, acc: Value, from: u64, count: u64, extents: [Extent; 2]) -> Value {
+        let ty = self.buffer_type(acc);
+        let width = count.next_multiple_of(granule(ty.dtype)).min(ty.shape[1] - from);
+        let window = TileType { shape: vec![ty.shape[0], width], ..tile::with_valid(&ty, extents.map(Extent::dim)) };
+        let (row, col) = (self.index(0), self.index(from as i64));
+        let [r, c] = extents.map(|e| e.value().into_iter().collect::<Vec<_>>());
+        let size = attrs([sizes(ty.shape[0], width)]);
+        self.b.result(Opcode::Subview, &[&[acc], &[row], &[col], &r, &c], Type::Tile(window), size)
+    }
+
+    /// How much of N and of K fits in Left and Right at once.
+    fn parts(&mut self, dtype: DType, m: u64, n: u64, k: u64) -> Result<(u64, u64), Fail> {
         let size = dtype.size() as u64;
+        let unit = granule(dtype);
         let chip = self.arch.chip();
         let of = |space: Space, rows: u64| chip.capacity(space).language as u64 / (rows * size);
         let m_rows = m.next_multiple_of(16);
-        let n_cols = n.next_multiple_of(granule(dtype));
-        let fits = of(Space::Left, m_rows).min(of(Space::Right, n_cols));
-        if k.next_multiple_of(granule(dtype)) <= fits {
-            return Ok(self.choices.part(k.next_multiple_of(CUT), CUT).min(k));
+        // At least one cut of K must fit.
+        let widest = of(Space::Right, CUT) / unit * unit;
+        let n_part = self.choices.part(n.next_multiple_of(unit).min(widest), unit);
+        let fits = of(Space::Left, m_rows).min(of(Space::Right, n_part));
+        if k.next_multiple_of(unit) <= fits {
+            return Ok((n_part.min(n), self.choices.part(k.next_multiple_of(CUT), CUT).min(k)));
         }
-        let part = fits / CUT * CUT;
-        if part == 0 {
-            let need = |rows: u64| rows * CUT * size;
+        let k_part = fits / CUT * CUT;
+        if k_part == 0 {
             return Err(self.fail(
                 "matmul-operand",
                 format!(
-                    "a {m}x{k} by {k}x{n} product of {dtype} needs {} bytes of Left and {} bytes of Right for {CUT} of its \
-                     inner extent; they have {} and {}",
-                    need(m_rows),
-                    need(n_cols),
-                    chip.capacity(Space::Left).language,
-                    chip.capacity(Space::Right).language
+                    "a {m}x{k} by {k}x{n} product of {dtype} needs {} bytes of Left for {CUT} of its inner extent; it has {}",
+                    m_rows * CUT * size,
+                    chip.capacity(Space::Left).language
                 ),
             ));
         }
-        Ok(self.choices.part(part, CUT))
+        Ok((n_part.min(n), self.choices.part(k_part, CUT)))
     }
 
     /// How much of the valid extent `whole` (of `k`) is in the part from `start`.
@@ -140,7 +162,7 @@ impl Kernel<'_> {
         let ty = self.tile_type(value)?;
         let (m, n) = flat(&ty);
         let [rows, cols] = self.matrix_extents(value)?;
-        let dtype = if ty.dtype == DType::I32 { DType::I8 } else { DType::F32 };
+        let dtype = if ty.dtype == DType::I32 { DType::I8 } else { DType::BF16 };
         let k = granule(dtype);
         let zero = self.literal(Scalar::from_i64(dtype, 0));
         let inner = Extent::Static(k);
