@@ -5,7 +5,7 @@ use std::str::FromStr;
 use chip::Space;
 use dtype::RoundMode;
 use ir::builder::attrs;
-use ir::{Dim, Op, Opcode, Type, Value};
+use ir::{Dim, Op, Opcode, TileType, Type, Value};
 
 use super::{Held, Kernel};
 use crate::Fail;
@@ -236,9 +236,22 @@ impl Kernel<'_> {
     fn tfillpad(&mut self, op: Op) -> Result<(), Fail> {
         let data = &self.src.ops[op];
         let (source, value) = (data.named("source")[0], data.results[0]);
+        let (old, new) = (self.tile_type(source)?, self.tile_type(value)?);
+        // Rows of the matrix stay where they are only if no axis between the first and the last grows.
+        let inner = |t: &TileType| t.shape.get(1..t.shape.len() - 1).map(<[u64]>::to_vec);
+        let same = old.shape == new.shape;
+        if !same && (inner(&old) != inner(&new) || is_column(&old)) {
+            let message =
+                format!("padding a {:?} tile to {:?} is not supported; its last axis can grow", old.shape, new.shape);
+            return Err(self.fail("pad-shape", message));
+        }
         let extents = self.given_extents(value, &[])?;
         self.result(value, extents)?;
-        let (from, dest) = (self.flat_view(source, Place::Vec)?, self.flat_view(value, Place::Vec)?);
+        let (from, dest) = if same {
+            (self.flat_view(source, Place::Vec)?, self.flat_view(value, Place::Vec)?)
+        } else {
+            (self.held(source, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile)
+        };
         let new = self.b.dest(Opcode::TFillPad, &[&[from]], dest, data.attrs.clone());
         self.finish(value, new)
     }
