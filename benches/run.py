@@ -1,6 +1,6 @@
 """`make bench`: prints the tables of docs/benchmarks.md for this machine.
 
-Per example and architecture: compile time (best of 5, nothing cached), run time of the machine level (best of 5),
+Per example and architecture: compile time (median of 5, nothing cached), run time of the machine level (median of 5),
 tasks, and the wall time of the whole script, from the start of Python to PASS. Then the cost of a task that does almost
 nothing, and the rates of the tile instructions against the host's measured limits.
 """
@@ -10,6 +10,7 @@ import importlib
 import os
 import pathlib
 import platform
+import statistics
 import subprocess
 import sys
 import time
@@ -32,8 +33,8 @@ def many_tasks(x: pl.Tensor[[TASKS * 8, 8], pl.FP32], y: pl.Out[pl.Tensor[[TASKS
     return y
 
 
-def best(times, repeat=5):
-    return min(times() for _ in range(repeat))
+def median(times, repeat=5):
+    return statistics.median(times() for _ in range(repeat))
 
 
 def compile_time(kernel, args, config):
@@ -43,7 +44,7 @@ def compile_time(kernel, args, config):
             kernel.lower(**args, config=config)
             return time.perf_counter() - began
 
-    return best(once)
+    return median(once)
 
 
 def run_time(kernel, make, config, threads=None):
@@ -55,7 +56,7 @@ def run_time(kernel, make, config, threads=None):
             compiled.run(session, list(make().values()))
             return compiled.last_run["seconds"]
 
-        return best(once), compiled.last_run["tasks"]
+        return median(once), compiled.last_run["tasks"]
 
 
 def script_time(file, arch):
@@ -66,7 +67,7 @@ def script_time(file, arch):
         subprocess.run(command, check=True, capture_output=True)
         return time.perf_counter() - began
 
-    return best(once, 3)
+    return median(once, 3)
 
 
 def cpu_name():
