@@ -178,6 +178,18 @@ impl Cx<'_> {
                 }
                 _ => held.clone(),
             };
+            let output = spec.is_some_and(|s| s.direction != ir::Direction::In);
+            if output
+                && let Held::Ir(v) = held
+                && self.program.func.def_op(v).is_some_and(|op| self.program.func.ops[op].opcode == ir::Opcode::Load)
+            {
+                let message =
+                    format!("`{parameter}` is an output of `{name}`, but gets a copy: what is written to it is lost");
+                let help = "in a kernel scope a slice of a tensor is a load; pass the tensor, or store the result here";
+                let warning =
+                    diag::Diagnostic::warning("output-is-a-copy", message).at(self.span_of(at), "").help(help);
+                self.warn(warning);
+            }
             names.insert(parameter.clone(), Binding { held, span: self.span_of(at) });
         }
         let call = self.span_of(at);

@@ -102,6 +102,8 @@ pub(crate) struct Cx<'e> {
     pub(crate) errors: Vec<Diagnostic>,
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) lookups: Vec<Lookup>,
+    /// Where in `lookups` a name is.
+    pub(crate) asked: BTreeMap<(FunctionId, Vec<String>), usize>,
     pub(crate) scopes: u32,
     /// How many values there were before the loop being built.
     pub(crate) outer_values: usize,
@@ -138,6 +140,7 @@ impl<'e> Cx<'e> {
             errors: Vec::new(),
             warnings: Vec::new(),
             lookups: Vec::new(),
+            asked: BTreeMap::new(),
             scopes: 0,
             outer_values: 0,
             depth: 0,

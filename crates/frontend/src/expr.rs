@@ -55,7 +55,7 @@ impl Cx<'_> {
             Expr::Call(c) => self.call(c),
             Expr::ListComp(c) => self.comprehension(&c.elt, &c.generators, at),
             Expr::Generator(c) => self.comprehension(&c.elt, &c.generators, at),
-            Expr::FString(_) => Ok(Held::Str(self.text(at))),
+            Expr::FString(f) => self.f_string(f),
             Expr::Lambda(_) => Err(self.no_expression("a lambda", at)),
             Expr::Named(_) => Err(self.no_expression("an assignment expression (`:=`)", at)),
             Expr::Dict(_) | Expr::DictComp(_) => Err(self.no_expression("a dictionary", at)),
@@ -68,6 +68,38 @@ impl Cx<'_> {
             Expr::Slice(_) => Err(self.no_expression("a slice outside `[…]`", at)),
             _ => Err(self.no_expression("this expression", at)),
         }
+    }
+
+    /// An f-string of compile-time values; others are shown as what they are.
+    fn f_string(&mut self, f: &ast::ExprFString) -> Res<Held> {
+        let mut text = String::new();
+        for part in f.value.iter() {
+            let elements = match part {
+                ast::FStringPart::Literal(literal) => {
+                    text.push_str(&literal.value);
+                    continue;
+                }
+                ast::FStringPart::FString(f) => &f.elements,
+            };
+            for element in elements {
+                match element {
+                    ast::InterpolatedStringElement::Literal(literal) => text.push_str(&literal.value),
+                    ast::InterpolatedStringElement::Interpolation(i) => {
+                        if i.format_spec.is_some() {
+                            return Err(self.no_expression("a format in an f-string", i.range));
+                        }
+                        let held = self.eval(&i.expression)?;
+                        match held {
+                            Held::Int(v) => text.push_str(&v.to_string()),
+                            Held::Float(v) => text.push_str(&format!("{v:?}")),
+                            Held::Str(s) => text.push_str(&s),
+                            other => text.push_str(&self.describe(&other)),
+                        }
+                    }
+                }
+            }
+        }
+        Ok(Held::Str(text))
     }
 
     fn no_expression(&self, what: &str, at: TextRange) -> Fail {

@@ -304,6 +304,23 @@ mod tests {
         assert!(find("nothing").is_none());
     }
 
+    /// `docs/language.md` lists what is supported and what is not yet, by name.
+    #[test]
+    fn the_manual_lists_every_face() {
+        let manual = include_str!("../../../docs/language.md");
+        let (supported, refused) = manual.split_once("## Refused by name").expect("two parts");
+        let listed =
+            |part: &str, name: &str| part.contains(&format!("`{name}`")) || part.contains(&format!("`pl.{name}`"));
+        for face in FACES {
+            let (right, wrong) = match face.meaning {
+                Unsupported => (refused, supported),
+                _ => (supported, refused),
+            };
+            assert!(listed(right, face.name), "`{}` is missing", face.name);
+            assert!(!listed(wrong, face.name), "`{}` is in the wrong part", face.name);
+        }
+    }
+
     #[test]
     fn names_are_unique() {
         for (i, face) in FACES.iter().enumerate() {

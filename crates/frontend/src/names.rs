@@ -42,14 +42,19 @@ impl Cx<'_> {
         }
     }
 
-    /// Asks the host for a dotted name.
+    /// Asks the host for a dotted name, once: a program sees one meaning of it.
     fn ask(&mut self, function: FunctionId, path: &[&str]) -> Option<Held> {
-        let meaning = self.environment.lookup(function, path);
-        let owned: Vec<String> = path.iter().map(|s| (*s).to_owned()).collect();
-        let lookup = Lookup { function, path: owned, meaning: meaning.clone() };
-        if !self.lookups.iter().any(|l| l.function == function && l.path == lookup.path) {
-            self.lookups.push(lookup);
-        }
+        let key = (function, path.iter().map(|s| (*s).to_owned()).collect::<Vec<String>>());
+        let meaning = match self.asked.get(&key) {
+            Some(&i) => self.lookups[i].meaning.clone(),
+            None => {
+                let meaning = self.environment.lookup(function, path);
+                let lookup = Lookup { function, path: key.1.clone(), meaning: meaning.clone() };
+                self.asked.insert(key, self.lookups.len());
+                self.lookups.push(lookup);
+                meaning
+            }
+        };
         meaning.map(|known| Held::from_known(known, function, path))
     }
 

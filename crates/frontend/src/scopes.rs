@@ -128,7 +128,11 @@ impl Cx<'_> {
         let mut options = ScopeOptions::default();
         if let Some(expr) = args.get("name_hint") {
             match self.eval(expr)? {
-                Held::Str(name) => options.name = name,
+                Held::Str(name) if is_identifier(&name) => options.name = name,
+                Held::Str(name) => {
+                    let message = format!("`{name}` is not an identifier, which the name of a kernel must be");
+                    return Err(self.error("wrong-argument", expr, message).into());
+                }
                 Held::None => {}
                 other => return Err(self.not_a(&other, "a string", expr.range())),
             }
@@ -408,6 +412,12 @@ struct Escape {
     tensors: BTreeMap<Value, Value>,
     /// Scalars that are read back after the scope.
     scalars: Vec<(Value, Value)>,
+}
+
+fn is_identifier(name: &str) -> bool {
+    let mut chars = name.chars();
+    chars.next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
 /// Whether a body is one `with …` (a `pl.at`), docstrings aside.

@@ -211,7 +211,12 @@ impl Cx<'_> {
                     return self.write_element(target, &indices, value, at_value, at);
                 }
                 if !self.in_scope() {
-                    return Err(self.outside("assemble", at));
+                    return match value {
+                        Held::Ir(source) if self.tensor(*source).is_some() => {
+                            self.copy_tensor(*source, target, &window, at)
+                        }
+                        _ => Err(self.not_a(value, "a tensor", at_value)),
+                    };
                 }
                 let tile = self.raw_operand("assemble", value, at_value)?;
                 self.store_window(tile, target, &window, false, at)

@@ -611,7 +611,22 @@ fn put(
 ) -> Res<Held> {
     let at = args.at;
     if !cx.in_scope() {
-        return Err(cx.outside(args.name, at));
+        let (Held::Ir(from), Held::Ir(to)) = (&tile, &into) else {
+            return Err(cx.not_a(&tile, "a tensor", source.range()));
+        };
+        let rank = cx.tensor(*to).map_or(0, TensorType::rank);
+        if cx.tensor(*from).is_none_or(|t| t.rank() != rank) || offsets.len() != rank || cx.atomic(args)? {
+            let message =
+                format!("`pl.{}` outside of a kernel scope copies a tensor into one of as many axes", args.name);
+            return Err(cx.error("wrong-level", at, message).into());
+        }
+        let mut sizes = Vec::new();
+        for axis in 0..rank {
+            sizes.push(cx.extent(*from, axis, at)?);
+        }
+        let window = cx.window(offsets, &sizes, at);
+        cx.copy_tensor(*from, *to, &window, at)?;
+        return Ok(into);
     }
     let tile = cx.raw_operand(args.name, &tile, source.range())?;
     let atomic = cx.atomic(args)?;

@@ -11,7 +11,7 @@ def smooth(t):
 @pl.jit
 def outside_a_scope(x: pl.Tensor[[16, 32], pl.FP32], y: pl.Out[pl.Tensor[[16, 32], pl.FP32]]):
     t = pl.add(x, x)
-    y[:, :] = x
+    y[:, :] = 1.0
     u = smooth(x)
     i = pl.tile.get_block_idx()
 
@@ -44,6 +44,31 @@ def leaves_a_launch(x: pl.Tensor[[16, 32], pl.FP32], y: pl.Out[pl.Tensor[[16, 32
         t = x[:, :]
     with pl.at(level=AT):
         y[:, :] = t
+
+
+@pl.jit.inline
+def into(t: pl.Tensor, out: pl.Out[pl.Tensor]):
+    out[:, :] = pl.exp(t)
+
+
+@pl.jit
+def output_is_a_copy(x: pl.Tensor[[16, 32], pl.FP32], y: pl.Out[pl.Tensor[[16, 32], pl.FP32]]):
+    with pl.at(level=AT):
+        into(x[0:8, :], y[0:8, :])
+
+
+@pl.jit
+def names_of_kernels(x: pl.Tensor[[16, 32], pl.FP32], y: pl.Out[pl.Tensor[[16, 32], pl.FP32]]):
+    for i in pl.unroll(2):
+        with pl.at(level=AT, name_hint=f"part {i}"):
+            y[:, :] = pl.exp(x)
+
+
+@pl.jit
+def dropped_upstream(x: pl.Tensor[[16, 32], pl.FP32]):
+    for i in pl.range(4):
+        if pl.read(x, [i, 0]) > 0.0:
+            break
 
 
 @pl.jit

@@ -183,6 +183,20 @@ def reshaped_views(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 4], 
 
 
 @pl.jit
+def copies_outside_of_scopes(
+    x: pl.Tensor[[3, 4], pl.FP32], out: pl.Out[pl.Tensor[[2, 4, 8], pl.FP32]], big: pl.InOut[pl.Tensor[[256, 256], pl.FP32]]
+):
+    """out == 0 1 2 3 4 5 6 7 8 9 10 11 0 1 2 3 16 17 18 19 4 5 6 7 24 25 26 27 8 9 10 11 32 0 1 2 3
+    big == 0 1 2"""
+    out[0, 1:4, 4:8] = x
+    out[1:2, 0:1, 1:5] = pl.reshape(x[0:1, :], [1, 1, 4])
+    copy = pl.create_tensor([256, 256], dtype=pl.FP32)
+    copy = pl.assemble(copy, big, [0, 0])
+    big[128:256, :] = copy[0:128, :]
+    pl.write(big, [0, 2], pl.read(copy, [128, 0]) - pl.read(big, [128, 0]) - 32766.0)
+
+
+@pl.jit
 def concatenated(x: pl.Tensor[[1, 8], pl.FP32], out: pl.Out[pl.Tensor[[1, 16], pl.FP32]]):
     """out == 0 1 2 3 4 5 6 7 0 1 2 3"""
     with pl.at(level=AT):
