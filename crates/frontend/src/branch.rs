@@ -239,6 +239,14 @@ impl Cx<'_> {
                 let valid = a.valid.iter().zip(&b.valid).map(same).collect();
                 Some(Type::Tile(TileType::value(a.dtype, a.shape.clone()).with_valid(valid)))
             }
+            // A batch of one is a matrix.
+            (Type::Tile(a), Type::Tile(b)) if a.dtype == b.dtype && matrix(&a.shape) == matrix(&b.shape) => {
+                let (lower, other) = if a.shape.len() < b.shape.len() { (a, b) } else { (b, a) };
+                let lead = other.shape.len() - lower.shape.len();
+                let same = |(p, q): (&Dim, &Dim)| if p == q { *p } else { Dim::Dynamic };
+                let valid = lower.valid.iter().zip(&other.valid[lead..]).map(same).collect();
+                Some(Type::Tile(TileType::value(lower.dtype, lower.shape.clone()).with_valid(valid)))
+            }
             (Type::Tile(t), Type::Tensor(g)) | (Type::Tensor(g), Type::Tile(t))
                 if self.in_scope() && g.dtype == t.dtype && g.static_shape().as_ref() == Some(&t.shape) =>
             {
@@ -256,7 +264,10 @@ impl Cx<'_> {
             Type::Scalar(d) => self.scalar_of(held, *d, at),
             Type::TaskId => self.task(held, at),
             Type::Tile(t) => {
-                let tile = self.raw_operand("yield_", held, at)?;
+                let mut tile = self.raw_operand("yield_", held, at)?;
+                if self.tile(tile).is_some_and(|own| own.shape != t.shape) {
+                    tile = self.reshaped(tile, t.shape.clone(), at)?;
+                }
                 if self.ty(tile) == ty {
                     return Ok(tile);
                 }
@@ -283,6 +294,13 @@ impl Cx<'_> {
         let (rows, cols) = (self.as_index(rows, at)?, self.as_index(cols, at)?);
         Ok(self.result(Opcode::SetValidShape, &[&[tile], &[rows], &[cols]], Type::Tile(to.clone()), Attrs::default()))
     }
+}
+
+/// A shape without leading extents of one, down to a matrix.
+fn matrix(shape: &[u64]) -> &[u64] {
+    let lead = shape.len().saturating_sub(2);
+    let ones = shape[..lead].iter().take_while(|&&n| n == 1).count();
+    &shape[ones..]
 }
 
 fn build(join: &Joined, results: &[Value]) -> Held {

@@ -2,6 +2,7 @@
 //!
 //! The value is f32 (i32 for integers) whatever `out_dtype` says (semantics rule 9). Where the language type is narrower
 //! (`out_dtype`, or none with f16 or bf16 operands) the name keeps it, and the value is rounded where it is used as that.
+//! A batch of one is a matrix, and so is its product.
 
 use dtype::DType;
 use ir::builder::attrs;
@@ -82,6 +83,7 @@ pub(crate) fn matmul_acc(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     let expr = args.need("acc");
     let held = cx.eval(expr)?;
     let acc = cx.raw_operand(args.name, &held, expr.range())?;
+    let acc = cx.as_matrix(acc, expr.range())?;
     let (lhs, rhs, flags) = operands(cx, args)?;
     let init = match args.get("init_cond") {
         Some(test) => {

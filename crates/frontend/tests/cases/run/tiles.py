@@ -229,14 +229,14 @@ def fresh_accumulators(a: pl.Tensor[[2, 16, 16], pl.FP32], n: pl.Scalar[pl.INDEX
             else:
                 acc = pl.matmul_acc(acc, x, w)
         out[:, :] = acc
-        sums = pl.create_tensor([16, 16], dtype=pl.FP32)
+        sums = pl.create_tensor([1, 16, 16], dtype=pl.FP32)
         for k in pl.range(1):
             y = pl.slice(a, [1, 16, 16], [0, 0, 0], valid_shape=[1, 16, 4])
             if k == 0:
                 sums = pl.matmul(a[0:1, :, :], y)
             else:
                 sums = pl.matmul_acc(sums, a[0:1, :, :], y)
-        s[:, :] = sums
+        s[:, :] = pl.reshape(sums, [16, 16])
 
 
 @pl.jit
