@@ -227,7 +227,7 @@ fn damaged_sources() {
             }
             let lines: Vec<&str> = text.lines().collect();
             let bodies: Vec<usize> = (0..lines.len())
-                .filter(|&i| lines[i].starts_with("    ") && !lines[i].contains("pl.Tensor["))
+                .filter(|&i| lines[i].starts_with("    ") && !lines[i].contains(": pl."))
                 .collect();
             let words: Vec<&str> = text
                 .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
