@@ -226,9 +226,8 @@ fn damaged_sources() {
                 continue;
             }
             let lines: Vec<&str> = text.lines().collect();
-            let bodies: Vec<usize> = (0..lines.len())
-                .filter(|&i| lines[i].starts_with("    ") && !lines[i].contains(": pl."))
-                .collect();
+            let bodies: Vec<usize> =
+                (0..lines.len()).filter(|&i| lines[i].starts_with("    ") && !lines[i].contains(": pl.")).collect();
             let words: Vec<&str> = text
                 .split(|c: char| !c.is_alphanumeric() && c != '_' && c != '.')
                 .filter(|w| !w.is_empty() && !["def", "import", "as"].contains(w))

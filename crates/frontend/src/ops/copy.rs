@@ -122,8 +122,14 @@ impl Cx<'_> {
         at: TextRange,
     ) -> Res<()> {
         let axis = |(offset, &n): (&Held, &i64)| Axis { offset: offset.clone(), size: Held::Int(n), drop: false, at };
-        let from = Window { axes: offsets.iter().zip(blocks).map(axis).collect() };
-        let tile = self.load_window(source, &from, None, at)?;
+        let mut from = Window { axes: offsets.iter().zip(blocks).map(axis).collect() };
+        // Rows of a tile fill blocks of 32 bytes; what is more than the tensor has is not valid.
+        let unit = chip::BLOCK_BYTES as i64 / self.ty(source).element().map_or(1, |d| d.size() as i64);
+        if let (Some(last), Some(&n)) = (from.axes.last_mut(), blocks.last()) {
+            last.size = Held::Int((n + unit - 1) / unit * unit);
+        }
+        let valid = blocks.iter().map(|&n| Held::Int(n)).collect();
+        let tile = self.load_window(source, &from, Some(valid), at)?;
         let mut place = window.clone();
         for ((&i, offset), &n) in kept.iter().zip(offsets).zip(blocks) {
             place.axes[i].offset = self.binary(Operator::Add, &window.axes[i].offset, offset, at)?;

@@ -39,16 +39,16 @@ def plain_assignment_is_a_value(out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
 
 
 @pl.jit
-def assemble_is_in_place(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
-    """out == 0 1 2 3 10 10 10 10 10 10 10 10 10 10 10 10 2 2 2 2 2 2 2 2"""
+def assemble_is_in_place(x: pl.Tensor[[2, 16], pl.FP32], out: pl.Out[pl.Tensor[[4, 16], pl.FP32]]):
+    """out == 0 1 2 3 4 5 6 7 10 10 10 10 10 10 10 10 3 3 3 3 3 3 3 3 10 10 10 10 10 10 10 10 2 2 2 2 2 2 2 2"""
     with pl.at(level=AT):
         t = x[0:1, :]
-        u = pl.assemble(t, pl.full([1, 4], dtype=pl.FP32, value=10.0), [0, 4])
+        u = pl.assemble(t, pl.full([1, 8], dtype=pl.FP32, value=10.0), [0, 8])
         out[0:1, :] = t
-        u = bump(u)
+        u = bump(u, by=3.0)
         out[1:2, :] = t
         v = bump(pl.full([1, 8], dtype=pl.FP32, value=0.0), by=2.0)
-        out[2:3, :] = v
+        out[2:3, 0:8] = v
 
 
 @pl.jit
@@ -64,42 +64,48 @@ def swapped_tiles(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 8], p
 
 
 @pl.jit
-def broadcasts(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
-    """out == 0 2 4 6 8 10 12 14 8 10 12 14 16 18 20 22 -1 0 1 2 3 4 5 6 -1 0 1 2 3 4 5 6 1 1 1 1 1 1 1 1 9 9 9 9 9 9 9 9"""
+def broadcasts(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[24, 8], pl.FP32]], firsts: pl.Out[pl.Tensor[[3, 16], pl.FP32]]):
+    """out == 0 2 4 6 8 10 12 14 8 10 12 14 16 18 20 22
+    firsts == -1 0 1 2 3 4 5 6 -1 0 1 2 3 4 5 6 1 1 1 1 1 1 1 1 9 9 9 9 9 9 9 9 64 1 2 3 4"""
     with pl.at(level=AT):
         t = x[:, :]
         row = x[0:1, :]
         col = pl.row_min(t)
-        out[0:2, :] = pl.add(row, t)
-        out[2:4, :] = pl.sub(pl.sub(t, col), 1.0)
-        out[4:6, :] = pl.sub(pl.add(col, 1.0), pl.sub(row, row))
+        out[0:8, :] = pl.add(row, t)
+        out[8:16, :] = pl.sub(pl.sub(t, col), 1.0)
+        out[16:24, :] = pl.sub(pl.add(col, 1.0), pl.sub(row, row))
+    with pl.at(level=AT):
+        firsts[0:1, 0:8] = out[8:9, :]
+        firsts[0:1, 8:16] = out[9:10, :]
+        firsts[1:2, 0:8] = out[16:17, :]
+        firsts[1:2, 8:16] = out[17:18, :]
+        firsts[2:3, 0:8] = x[0:1, :]
+        pl.write(firsts, [2, 0], pl.read(x, [7, 7]) + 1.0)
 
 
 @pl.jit
 def operators_and_reversed(x: pl.Tensor[[1, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
-    """out == 1 0 -1 -2 -3 -4 -5 -6 8 4 2 1 1 1 1 1 0 2 4 6 8 10 12 14"""
+    """out == 1 0 -1 -2 -3 -4 -5 -6 8 4 2 8 8 8 8 8 0 2 4 6 8 10 12 14"""
     with pl.at(level=AT):
         t = x[:, :]
         out[0:1, :] = pl.sub(1.0, t)
         p = pl.full([1, 8], dtype=pl.FP32, value=1.0)
-        p[0:1, 1:2] = pl.full([1, 1], dtype=pl.FP32, value=2.0)
-        p[0:1, 2:3] = pl.full([1, 1], dtype=pl.FP32, value=4.0)
-        p[0:1, 0:1] = pl.full([1, 1], dtype=pl.FP32, value=1.0)
+        pl.write(p, [0, 1], 2.0)
+        p[0, 2] = 4.0
         out[1:2, :] = pl.minimum(pl.div(8.0, p), 8.0) * 1.0 - 0.0
-        out[1:2, 3:8] = pl.full([1, 5], dtype=pl.FP32, value=1.0)
         out[2:3, :] = t + t
 
 
 @pl.jit
-def parts(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]]):
-    """out == 10 11 12 13 18 19 20 21 2 10 18 26 20"""
+def parts(x: pl.Tensor[[8, 16], pl.FP32], out: pl.Out[pl.Tensor[[4, 16], pl.FP32]]):
+    """out == 24 25 26 27 28 29 30 31 40 41 42 43 44 45 46 47 2 18 34 50 66 82 98 114 36"""
     with pl.at(level=AT):
         t = x[:, :]
-        part = t[1:3, 2:6]
-        out[0:1, 0:4] = part[0:1, :]
-        out[0:1, 4:8] = part[1]
-        out[1:2, 0:4] = t[:, 2]
-        pl.write(out, [1, 4], pl.read(t, [2, 4]))
+        part = t[1:3, 8:16]
+        out[0:1, 0:8] = part[0:1, :]
+        out[0:1, 8:16] = part[1]
+        out[1:2, 0:8] = t[:, 2]
+        pl.write(out, [1, 8], pl.read(t, [2, 4]))
 
 
 @pl.jit
@@ -112,7 +118,7 @@ def escapes(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 8], pl.FP32
 
 
 @pl.jit
-def helpers(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[2, 1], pl.FP32]], y: pl.Out[pl.Tensor[[2, 8], pl.FP32]]):
+def helpers(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 1], pl.FP32]], y: pl.Out[pl.Tensor[[2, 8], pl.FP32]]):
     """out == 14 46
     y == 0 2 4 6"""
     with pl.at(level=AT):
@@ -173,13 +179,16 @@ def matrix_products(a: pl.Tensor[[16, 16], pl.BF16], out: pl.Out[pl.Tensor[[16, 
 
 
 @pl.jit
-def reshaped_views(x: pl.Tensor[[4, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 4], pl.FP32]]):
-    """out == 0 8 16 24 1 9 17 25"""
+def reshaped_views(x: pl.Tensor[[8, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    """out == 0 8 16 24 32 40 48 56 1 9 17 25 33 41 49 57 2 99"""
     y = pl.transpose(x, 0, 1)
     with pl.at(level=AT):
-        flat = pl.reshape(out, [32])
+        flat = pl.reshape(out, [64])
         z = y[0:8, :]
         out[:, :] = z
+    with pl.at(level=AT):
+        flat = pl.reshape(out, [64])
+        pl.write(flat, [17], 99.0)
 
 
 @pl.jit
@@ -204,13 +213,18 @@ def concatenated(x: pl.Tensor[[1, 8], pl.FP32], out: pl.Out[pl.Tensor[[1, 16], p
 
 
 @pl.jit
-def valid_regions(x: pl.Tensor[[4, 8], pl.FP32], n: pl.Scalar[pl.INT32], out: pl.Out[pl.Tensor[[4, 8], pl.FP32]], s: pl.Out[pl.Tensor[[4, 1], pl.FP32]]):
+def valid_regions(
+    x: pl.Tensor[[8, 8], pl.FP32],
+    n: pl.Scalar[pl.INT32],
+    out: pl.Out[pl.Tensor[[8, 8], pl.FP32]],
+    s: pl.Out[pl.Tensor[[8, 1], pl.FP32]],
+):
     """s == 3 27 51 75
     out == 0 1 2 -1 -1 -1 -1 -1 8 9 10 -1"""
     with pl.at(level=AT):
-        t = pl.slice(x, [4, 8], [0, 0], valid_shape=[4, pl.cast(n, pl.INDEX)])
+        t = pl.slice(x, [8, 8], [0, 0], valid_shape=[8, pl.cast(n, pl.INDEX)])
         s[:, :] = pl.row_sum(t)
-        m = pl.full([4, 8], dtype=pl.FP32, value=-1.0)
+        m = pl.full([8, 8], dtype=pl.FP32, value=-1.0)
         m[:, :] = t
         out[:, :] = m
 
