@@ -10,6 +10,7 @@ import pathlib
 import ml_dtypes
 import numpy as np
 import pytest
+
 import tilewright
 from tilewright.kernel import JITFunction
 
