@@ -1,6 +1,6 @@
 """The command line.
 
-    tilewright run [--check levels] [--seed N] [--threads N] [--profile P] SCRIPT [ARGS...]
+    tilewright run [-p PLATFORM] [--check levels] [--seed N] [--threads N] [--profile P] SCRIPT [ARGS...]
     tilewright lower SCRIPT.py:FUNCTION [--level tensor|tile|machine] [-p PLATFORM] [--arg x=f32[64,64]]...
     tilewright env
 
@@ -33,19 +33,34 @@ def main(argv=None):
     commands = parser.add_subparsers(dest="command", required=True)
 
     run = commands.add_parser("run", help="run a script, with the drop-in `pypto` on its path")
-    run.add_argument("--check", choices=["levels"], help="execute every call at every level and compare")
+    run.add_argument(
+        "-p", "--platform", choices=PLATFORMS, default="a2a3", help="of calls that name none (default a2a3)"
+    )
+    run.add_argument("--check", choices=["levels"], help="execute every call at every level and compare bits")
     run.add_argument("--seed", type=int, default=0, help="of every choice that could be otherwise (default 0)")
     run.add_argument("--threads", type=int, help="host threads (default: all cores)")
     run.add_argument("--profile", choices=["a2a3", "a5", "cpu-compat"], help="numerics (default: the platform's)")
-    run.add_argument("script")
-    run.add_argument("args", nargs=argparse.REMAINDER)
+    run.add_argument("script", metavar="SCRIPT")
+    run.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="all that follows goes to the script")
     run.set_defaults(do=_run)
 
     lower = commands.add_parser("lower", help="print a function of a script at one level")
     lower.add_argument("target", metavar="SCRIPT.py:FUNCTION")
-    lower.add_argument("--level", choices=["tensor", "tile", "machine"], default="tile")
-    lower.add_argument("-p", "--platform", choices=PLATFORMS, default="a2a3")
-    lower.add_argument("--arg", action="append", default=[], metavar="NAME=f32[64,64] or NAME=1.5")
+    lower.description = "Prints a @pl.jit function at one level. The script is imported: its top level runs, not its __main__ part."
+    lower.add_argument(
+        "--level",
+        choices=["tensor", "tile", "machine"],
+        default="tile",
+        help="what the user wrote, kernels of tile instructions (default), or the same with addresses (docs/ir.md)",
+    )
+    lower.add_argument("-p", "--platform", choices=PLATFORMS, default="a2a3", help="default a2a3")
+    lower.add_argument(
+        "--arg",
+        action="append",
+        default=[],
+        metavar="NAME=f32[64,64] or NAME=1.5",
+        help="type of a bare tensor parameter, or value of a scalar one",
+    )
     lower.set_defaults(do=_lower)
 
     env = commands.add_parser("env", help="print shell exports that put the drop-in `pypto` first")
@@ -64,10 +79,19 @@ def _run(options, parser):
         parser.error(f"{options.script}: no such script")
     try:
         sessions.set_defaults(
-            sessions.Options(check=options.check, seed=options.seed, threads=options.threads, profile=options.profile)
+            sessions.Options(
+                check=options.check,
+                seed=options.seed,
+                threads=options.threads,
+                profile=options.profile,
+                platform=options.platform,
+            )
         )
     except ValueError as error:
         parser.error(str(error))
+    for late in ("--check", "--seed", "--threads", "--profile"):
+        if any(a == late or a.startswith(late + "=") for a in options.args):
+            print(f"tilewright: {late} after SCRIPT goes to the script; ours stand before it", file=sys.stderr)
     _prepare(options.script, options.args)
     code = _exit_code(lambda: runpy.run_path(options.script, run_name="__main__"))
     session = sessions.script_session()
@@ -76,6 +100,9 @@ def _run(options, parser):
         code = 3
     if options.check and code == 0:
         compared = session.compared if session else 0
+        if not compared:
+            print(f"tilewright: --check {options.check}: the script called no kernel; nothing was checked", file=sys.stderr)
+            return 2
         print(
             f"tilewright: --check {options.check}: {compared} run(s) compared at every level, no difference",
             file=sys.stderr,
@@ -177,7 +204,10 @@ def _print_lowered(path, name, given, options, parser):
     if not isinstance(function, JITFunction):
         found = ", ".join(k for k, v in module.items() if isinstance(v, JITFunction)) or "none"
         parser.error(f"{path} has no @pl.jit function called {name}; it has: {found}")
-    function._refuse_kind()
+    try:
+        function._refuse_kind()
+    except TypeError as error:
+        parser.error(str(error))
     specs = []
     for parameter, _, kind, *rest in function.parameters:
         value = given.pop(parameter, None)

@@ -59,7 +59,7 @@ class JITFunction:
         Its artifact folder is written; `execute_compiled` runs it from there.
         """
         session = sessions.current()
-        config = config or RunConfig()
+        config = config or RunConfig(platform=session.options.platform)
         compiled = session_compile(session, self, self._specs(args, kwargs, signature_mode=True), config)
         compiled.output_dir  # noqa: B018 - written now: what is compiled ahead is meant to be found
         return compiled
@@ -68,7 +68,10 @@ class JITFunction:
         """The program at every level, to be looked at."""
         session = sessions.current()
         return session_compile(
-            session, self, self._specs(args, kwargs, signature_mode=True), config or RunConfig()
+            session,
+            self,
+            self._specs(args, kwargs, signature_mode=True),
+            config or RunConfig(platform=session.options.platform),
         ).program
 
     def __call__(self, *args, config=None, **kwargs):
@@ -78,7 +81,7 @@ class JITFunction:
         session = sessions.current()
         bound = self._bind(args, kwargs)
         specs = self._check(bound)
-        compiled = session_compile(session, self, specs, config or RunConfig())
+        compiled = session_compile(session, self, specs, config or RunConfig(platform=session.options.platform))
         return compiled.run(session, list(bound.values()))
 
     def _refuse_kind(self):

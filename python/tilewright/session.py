@@ -9,6 +9,7 @@ import contextvars
 import dataclasses
 import threading
 
+from .config import check_platform
 from .errors import FindingError
 from .names import Functions
 
@@ -21,12 +22,14 @@ class Options:
     seed: of every choice that could be otherwise; results do not depend on it.
     threads: host threads; None means all cores. Results do not depend on it.
     profile: numerics; None means the platform's own (`a2a3` or `a5`); `cpu-compat` is upstream's CPU model.
+    platform: the machine of calls that name none (a `RunConfig` names one).
     """
 
     check: "str | None" = None
     seed: int = 0
     threads: "int | None" = None
     profile: "str | None" = None
+    platform: str = "a2a3"
 
     def __post_init__(self):
         if self.check not in (None, "levels"):
@@ -35,6 +38,7 @@ class Options:
             raise ValueError(f"threads must be at least 1, got {self.threads}")
         if self.profile not in (None, "a2a3", "a5", "cpu-compat"):
             raise ValueError(f"profile {self.profile!r} is not one of a2a3, a5, cpu-compat")
+        check_platform(self.platform)
 
 
 class Session:

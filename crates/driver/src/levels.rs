@@ -110,13 +110,39 @@ pub(crate) fn run(program: &Program, args: &[Arg], options: &RunOptions) -> Resu
                         undefined,
                         points: expected.points.len() as u64,
                     };
-                    return Ok(Report { levels: Some(levels), ..report });
+                    let warnings = undefined_outputs(program, &expected);
+                    return Ok(Report { levels: Some(levels), warnings, ..report });
                 }
             }
             Err(difference) => return Err(fail(difference.diagnostic)),
         }
     }
     unreachable!("the machine level is the last one")
+}
+
+/// Elements of arguments that the program wrote with values which depend on memory that nothing wrote (semantics rule 2):
+/// the levels agree on them because all of them read zeros there; a device would not.
+fn undefined_outputs(program: &Program, expected: &Expected) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    for ((param, defined), arg) in program.params.iter().zip(&expected.outcome.defined).zip(&expected.args) {
+        let (Some(defined), Arg::Tensor(view)) = (defined, arg) else { continue };
+        let count = defined.iter().filter(|&&d| d == 0).count();
+        let Some(first) = defined.iter().position(|&d| d == 0) else { continue };
+        let index = unflatten(first as u64, &view.shape.iter().copied().collect::<Vec<_>>());
+        let message = format!(
+            "`{}`{index:?} is undefined at the end: it depends on memory that the program never wrote ({count} of {} elements)",
+            param.name,
+            defined.len()
+        );
+        let store = first_store_to(program, &param.name);
+        let span = store.and_then(|op| program.tensor.functions[program.tensor.entry].ops[op].span);
+        warnings.push(
+            Diagnostic::warning("undefined-output", message)
+                .at(span, "written here")
+                .note("undefined memory reads as zero on this machine, at every level; on a device it does not"),
+        );
+    }
+    warnings
 }
 
 /// Compares one level's run with the reference. `Ok` has the numbers of defined and undefined elements.
@@ -129,7 +155,8 @@ pub(crate) fn compare(
 ) -> Result<(Report, (u64, u64)), Difference> {
     let (report, records) = match result {
         Ok(done) => done,
-        Err(error) if error.code == "interrupted" => {
+        // Not a difference: the host said stop, or the machine is smaller than the reference, which has no size.
+        Err(error) if matches!(error.code, "interrupted" | "sync-start") => {
             return Err(Difference { level, element: None, op: None, diagnostic: error });
         }
         Err(error) => {
@@ -222,6 +249,9 @@ fn difference(
             .note("every operation made the right value: it went to another tensor, or was overwritten");
         Some(store)
     });
+    diagnostic = diagnostic.help(
+        "levels agree on race-free programs: if blocks or unordered tasks touch the same elements, the program is at fault",
+    );
     Difference { level, element: Some((name.to_owned(), at.element)), op, diagnostic }
 }
 
