@@ -46,7 +46,9 @@ def main(argv=None):
 
     lower = commands.add_parser("lower", help="print a function of a script at one level")
     lower.add_argument("target", metavar="SCRIPT.py:FUNCTION")
-    lower.description = "Prints a @pl.jit function at one level. The script is imported: its top level runs, not its __main__ part."
+    lower.description = (
+        "Prints a @pl.jit function at one level. The script is imported: its top level runs, not its __main__ part."
+    )
     lower.add_argument(
         "--level",
         choices=["tensor", "tile", "machine"],
@@ -101,7 +103,10 @@ def _run(options, parser):
     if options.check and code == 0:
         compared = session.compared if session else 0
         if not compared:
-            print(f"tilewright: --check {options.check}: the script called no kernel; nothing was checked", file=sys.stderr)
+            print(
+                f"tilewright: --check {options.check}: the script called no kernel; nothing was checked",
+                file=sys.stderr,
+            )
             return 2
         print(
             f"tilewright: --check {options.check}: {compared} run(s) compared at every level, no difference",

@@ -229,3 +229,55 @@ def test_an_example_is_a_plain_script_too(tmp_path):
         check=False,
     )
     assert done.returncode == 0 and "PASS hello" in done.stdout, done.stdout + done.stderr
+
+
+def test_run_names_the_platform_of_calls_that_name_none(cli, script):
+    text = """
+        x, y = np.ones((16, 64), np.float32), np.zeros((16, 64), np.float32)
+        f(x, y)
+        import tilewright.session as s
+        print(s.script_session().options.platform, {key[2] for key in s.script_session().programs})
+    """
+    done = cli("run", "-p", "a5sim", script(text))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "a5sim {'a5'}"
+
+
+def test_a_check_that_had_nothing_to_check_does_not_pass(cli, script):
+    done = cli("run", "--check", "levels", script("pass"))
+    assert done.returncode == 2
+    assert "nothing was checked" in done.stderr
+
+
+def test_options_after_the_script_are_the_scripts_and_said_to_be(cli, script):
+    done = cli("run", script("print(sys.argv[1:])"), "--check", "levels")
+    assert (done.returncode, done.stdout.strip()) == (0, "['--check', 'levels']")
+    assert "--check after SCRIPT goes to the script" in done.stderr
+
+
+def test_outputs_that_depend_on_unwritten_memory_are_warned_about(cli, script):
+    text = """
+        @pl.jit
+        def g(x: pl.Tensor[[16, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+            with pl.at(level=pl.Level.CORE_GROUP):
+                t = pl.create_tensor([16, 64], dtype=pl.FP32)
+                y[:, :] = pl.add(x[:, :], t)
+            return y
+        x, y = np.ones((16, 64), np.float32), np.zeros((16, 64), np.float32)
+        g(x, y)
+    """
+    done = cli("run", "--check", "levels", script(text))
+    assert done.returncode == 0, done.stderr
+    assert "warning[undefined-output]: `y`[0, 0] is undefined at the end" in done.stderr
+    assert "1024 of 1024 elements" in done.stderr
+
+
+def test_lower_refuses_what_is_not_an_entry_in_one_line(cli, script):
+    text = """
+        @pl.jit.inline
+        def h(x: pl.Tensor):
+            return x
+    """
+    done = cli("lower", f"{script(text)}:h")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr and "called from a @pl.jit function" in done.stderr
