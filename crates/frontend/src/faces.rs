@@ -120,7 +120,11 @@ pub(crate) static FACES: &[Face] = &[
     face("extract", "src|x, row, col, shape, ~target_memory", Op(memory::extract)),
     face("move", "tile|x|src, ~target_memory, ~blayout, ~slayout", Op(memory::copy)),
     face("create_tensor", "shape|shapes, dtype, ~layout, ~manual_dep, init_value?", Op(memory::create)),
-    face("create", "shape|shapes, dtype, ~layout, ~manual_dep, init_value?", Op(memory::create)),
+    face(
+        "create",
+        "shape|shapes, dtype, ~layout, ~manual_dep, init_value?, ~target_memory, ~transpose, ~flat_layout",
+        Op(memory::create),
+    ),
     face("create_tile", "shape|shapes, dtype, ~target_memory, ~transpose, ~flat_layout", Op(memory::create_tile)),
     face("full", "shape|shapes, dtype, value", Op(shape::full)),
     face("arange", "start, shape, dtype?, descending?", Op(shape::arange)),

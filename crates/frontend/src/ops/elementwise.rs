@@ -323,12 +323,13 @@ impl Cx<'_> {
         let Some(t) = self.tile(tile).cloned() else {
             return Err(self.not_a(&Held::Ir(tile), "a tile", at));
         };
-        let ty = Type::Tile(TileType::value(t.dtype, target.to_vec()));
+        let ty = Type::Tile(spread(&t, target));
         match (&t.shape[..], target) {
             (a, b) if a == b => Ok(tile),
             ([1, 1], [_, _]) => {
                 let zero = self.index(0);
                 let element = self.infer(Opcode::TGetVal, &[&[tile], &[zero], &[zero]], Attrs::default(), at)?;
+                let ty = Type::Tile(TileType::value(t.dtype, target.to_vec()));
                 Ok(self.result(Opcode::TExpandS, &[&[element], &[]], ty, Attrs::default()))
             }
             ([m, 1], [n, _]) if m == n => Ok(self.result(Opcode::TRowExpand, &[&[tile]], ty, Attrs::default())),
@@ -352,11 +353,11 @@ impl Cx<'_> {
     /// The type of a vector repeated to the shape of `shape`.
     fn repeated(&self, op: Opcode, shape: Value, vector: Value, at: TextRange) -> Res<TileType> {
         let dims = match self.ty(shape) {
-            Type::Tile(t) => Some((t.shape.clone(), t.valid.clone())),
-            Type::Tensor(t) => t.static_shape().map(|s| (s.clone(), s.iter().map(|&n| ir::Dim::Static(n)).collect())),
+            Type::Tile(t) => Some(t.shape.clone()),
+            Type::Tensor(t) => t.static_shape(),
             _ => None,
         };
-        let (Some((dims, valid)), Some(v)) = (dims, self.tile(vector)) else {
+        let (Some(dims), Some(v)) = (dims, self.tile(vector)) else {
             return Err(self.not_a(&Held::Ir(shape), "a tile of known shape", at));
         };
         let fits = match (op, &dims[..], &v.shape[..]) {
@@ -368,8 +369,17 @@ impl Cx<'_> {
             let message = format!("a vector of shape {:?} does not repeat to {dims:?}", v.shape);
             return Err(self.error("shape-mismatch", at, message).into());
         }
-        Ok(TileType::value(v.dtype, dims).with_valid(valid))
+        Ok(spread(v, &dims))
     }
+}
+
+/// A vector repeated to a shape: all of the axis it spreads over is valid, along the others what is valid of it.
+fn spread(v: &TileType, shape: &[u64]) -> TileType {
+    let valid = shape.iter().enumerate().map(|(i, &n)| match (v.shape.get(i), v.valid.get(i)) {
+        (Some(&own), Some(&valid)) if own == n => valid,
+        _ => ir::Dim::Static(n),
+    });
+    TileType::value(v.dtype, shape.to_vec()).with_valid(valid.collect())
 }
 
 /// The type of an operation on two element types.

@@ -348,6 +348,14 @@ pub(crate) fn narrowed(cx: &mut Cx<'_>, tile: Value, rows: &Held, cols: &Held, a
             None => Dim::Dynamic,
         });
     }
+    let known = cx.program.valid.get(&tile);
+    let unchanged = |axis: usize, held: &Held| match valid[axis] {
+        Dim::Static(_) => valid[axis] == t.valid[axis],
+        Dim::Dynamic => known.is_some_and(|k| k[axis] == *held),
+    };
+    if unchanged(0, rows) && unchanged(1, cols) {
+        return Ok(tile);
+    }
     let (row, col) = (cx.as_index(rows, at)?, cx.as_index(cols, at)?);
     let ty = Type::Tile(TileType::value(t.dtype, t.shape).with_valid(valid));
     let value = cx.result(Opcode::SetValidShape, &[&[tile], &[row], &[col]], ty, Attrs::default());
