@@ -1,7 +1,7 @@
 //! Rates of tile instructions against what the host can do at most: matrix products against the register-to-register
 //! FMA rate, elementwise instructions against a triad over the same footprint.
 //!
-//! `cargo run --release -p isa --example rates`. One thread; the best of several runs.
+//! `cargo run --release -p isa --example rates`. One thread; the median of 200 windows.
 #![allow(clippy::print_stdout)]
 
 use std::hint::black_box;
@@ -10,13 +10,12 @@ use std::time::Instant;
 use dtype::{DType, Profile, RoundMode, Scalar};
 use isa::{BinaryOp, Init, Order, Reduce, Tile, UnaryOp, tier};
 
-/// Seconds of one call, at best: many short windows, so that some are not disturbed by other processes.
+/// Seconds of one call: the median of many short windows.
 fn time(mut f: impl FnMut()) -> f64 {
     f();
     let mut calls = 1u32;
-    let mut best = f64::INFINITY;
-    let mut windows = 0;
-    while windows < 200 {
+    let mut windows = Vec::new();
+    while windows.len() < 200 {
         let start = Instant::now();
         for _ in 0..calls {
             f();
@@ -26,10 +25,10 @@ fn time(mut f: impl FnMut()) -> f64 {
             calls *= 2;
             continue;
         }
-        best = best.min(t / calls as f64);
-        windows += 1;
+        windows.push(t / calls as f64);
     }
-    best
+    windows.sort_by(f64::total_cmp);
+    windows[windows.len() / 2]
 }
 
 /// GF/s of independent FMAs on registers.
