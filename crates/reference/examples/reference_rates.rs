@@ -1,6 +1,6 @@
 //! How fast the reference interprets: scalar operations, and what a tile operation costs beyond its arithmetic.
 //!
-//! `cargo run --release -p reference --example rates`
+//! `cargo run --release -p reference --example reference_rates`
 
 #![allow(clippy::print_stdout)]
 
