@@ -5,6 +5,7 @@ import ctypes
 import ml_dtypes
 import numpy as np
 import pytest
+import tilewright.language as pl
 
 from kernels import COLS, ROWS, add_scalar, any_shape, double, fresh, same_extent, shift_rows
 from tilewright import RunConfig
@@ -221,3 +222,32 @@ def test_a_read_only_input_is_fine():
     x.flags.writeable = False
     add_scalar(x, 1.0, y)
     np.testing.assert_array_equal(y, x + 1)
+
+
+def test_a_parameter_that_is_written_undeclared_needs_writable_memory():
+    @pl.jit
+    def undeclared(x: pl.Tensor[[16, 64], pl.FP32], y: pl.Tensor[[16, 64], pl.FP32]):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            y[:, :] = pl.mul(x[:, :], 2.0)
+        return y
+
+    x, y = np.ones((16, 64), np.float32), np.zeros((16, 64), np.float32)
+    y.flags.writeable = False
+    with (
+        pytest.warns(Warning, match="undeclared-output"),
+        pytest.raises(Exception, match="is written, but its memory is read-only"),
+    ):
+        undeclared(x, y)
+    assert not y.any()
+
+
+def test_a_launch_of_absurdly_many_blocks_is_refused():
+    @pl.jit
+    def crowd(x: pl.Tensor[[16, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+        for _ in pl.spmd(1000000000):
+            y[0:1, :] = pl.mul(x[0:1, :], 2.0)
+        return y
+
+    x, y = np.ones((16, 64), np.float32), np.zeros((16, 64), np.float32)
+    with pytest.raises(Exception, match="a task of 1000000000 blocks; at most 1048576 are supported"):
+        crowd(x, y)

@@ -173,6 +173,10 @@ impl Chip {
     }
 }
 
+/// The most blocks of one launch. The device's descriptor counts them in 15 bits; this machine is more generous, and
+/// bounded so that a number read from memory cannot ask for more work units than the host has memory.
+pub const MAX_BLOCKS: u32 = 1 << 20;
+
 /// Every tile address is a multiple of this many bytes (one block).
 pub const BLOCK_BYTES: usize = 32;
 /// Bytes of one fractal of Mat, Left and Right: 16 rows of 32 bytes.

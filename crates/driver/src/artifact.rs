@@ -26,6 +26,8 @@ use crate::run::{Program, ProgramParam, ProgramParamKind};
 const FORMAT: u32 = 1;
 const META: &str = "compiled_meta.json";
 const TENSOR: &str = "passes_dump/00_frontend.tw";
+/// Characters of a file's name, without its ending.
+const MAX_NAME: usize = 100;
 const TILE: &str = "passes_dump/01_after_lower.tw";
 
 #[derive(Serialize, Deserialize)]
@@ -99,6 +101,9 @@ impl Program {
         let tile = folder.program(TILE)?;
         let mut machine = folder.program(&orchestration_path(&meta.name))?;
         for unit in &meta.units {
+            if *unit != file_name(unit) {
+                return Err(damaged(&path, &format!("names the unit {unit:?}, which is not a file of the folder")));
+            }
             let name = format!("ptoas/{unit}.pto");
             let text = folder.read(&name)?;
             let shown = dir.join(&name).display().to_string();
@@ -151,8 +156,14 @@ fn failure_of(errors: Vec<Diagnostic>, text: &str, shown: &str) -> Failure {
 }
 
 fn orchestration_path(name: &str) -> String {
-    let file: PathBuf = Path::new("orchestration").join(format!("{name}.tw"));
+    let file: PathBuf = Path::new("orchestration").join(format!("{}.tw", file_name(name)));
     file.display().to_string()
+}
+
+/// A name of the program's as the name of a file in the folder, whatever it contains.
+fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '_' };
+    name.chars().take(MAX_NAME).map(plain).collect()
 }
 
 /// The program without its kernels.
@@ -176,7 +187,7 @@ fn units_of(machine: &ir::Program) -> Vec<(String, Vec<ir::FuncId>)> {
         if kernels.is_empty() || units.iter().any(|(_, k)| *k == kernels) {
             continue;
         }
-        let base = op.attrs.word("name").unwrap_or("kernel").to_owned();
+        let base = file_name(op.attrs.word("name").unwrap_or("kernel"));
         let taken = units.iter().filter(|(n, _)| *n == base || n.starts_with(&format!("{base}_"))).count();
         units.push((if taken == 0 { base } else { format!("{base}_{taken}") }, kernels));
     }
@@ -216,5 +227,18 @@ impl MetaParam {
             None => ProgramParamKind::Scalar { dtype, constant: self.constant.map(|bits| Scalar::new(dtype, bits)) },
         };
         Some(ProgramParam { name: self.name.clone(), direction, kind })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::file_name;
+
+    #[test]
+    fn a_name_never_leaves_the_folder() {
+        assert_eq!(file_name("../../escaped"), "______escaped");
+        assert_eq!(file_name("add_scalar"), "add_scalar");
+        assert_eq!(file_name(&"n".repeat(300)).len(), super::MAX_NAME);
+        assert_eq!(file_name(&file_name("a/b é")), file_name("a/b é"), "loading compares with this");
     }
 }

@@ -156,7 +156,7 @@ pub(crate) fn compare(
     let (report, records) = match result {
         Ok(done) => done,
         // Not a difference: the host said stop, or the machine is smaller than the reference, which has no size.
-        Err(error) if matches!(error.code, "interrupted" | "sync-start") => {
+        Err(error) if matches!(error.code, "interrupted" | "sync-start" | "blocks") => {
             return Err(Difference { level, element: None, op: None, diagnostic: error });
         }
         Err(error) => {

@@ -1,5 +1,6 @@
 //! A compiled program and what running it means: arguments in, results and findings out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use chip::Core;
 use diag::{Diagnostic, Sources};
 use dtype::{DType, Scalar};
 use frontend::{ArgSpec, Lookup, Specialised};
-use ir::{Dim, Direction, FunctionKind, Type};
+use ir::{Dim, Direction, FunctionKind, Opcode, Type, Value};
 use memory::{Arg, Returned, View};
 
 use crate::compile::{Failure, Options};
@@ -61,6 +62,9 @@ pub struct Report {
 pub struct Program {
     pub(crate) options: Options,
     pub(crate) params: Vec<ProgramParam>,
+    /// Which tensor parameters the program may write: those that are declared so, and those that some operation writes
+    /// through a view, whatever was declared.
+    written: Vec<bool>,
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) lookups: Vec<Lookup>,
     pub(crate) tensor: ir::Program,
@@ -105,8 +109,12 @@ impl Program {
     ) -> Result<Program, Failure> {
         let compiled = runtime::Compiled::new(&machine, options.profile)
             .map_err(|errors| Failure { errors, sources: machine.sources.clone() })?;
+        let entry = &tensor.functions[tensor.entry];
+        let values = written_values(entry);
+        let declared = params.iter().zip(entry.param_values());
+        let written = declared.map(|(p, v)| p.direction != Direction::In || values.contains(v)).collect();
         let (warnings, lookups) = (Vec::new(), Vec::new());
-        Ok(Program { options: *options, params, warnings, lookups, tensor, tile, machine, compiled })
+        Ok(Program { options: *options, params, written, warnings, lookups, tensor, tile, machine, compiled })
     }
 
     pub fn name(&self) -> &str {
@@ -199,15 +207,39 @@ impl Program {
                 format!("{} takes {} arguments, {} were given", self.name(), self.params.len(), args.len()),
             ));
         }
-        for (param, arg) in self.params.iter().zip(args) {
-            param.check(arg)?;
+        for ((param, arg), written) in self.params.iter().zip(args).zip(&self.written) {
+            param.check(arg, *written)?;
         }
         Ok(())
     }
+}
 
-    /// Which tensor parameters the program writes, by the directions of the machine level.
-    pub(crate) fn written(&self) -> Vec<bool> {
-        self.params.iter().map(|p| p.direction != Direction::In).collect()
+/// Tensors that some operation writes, with everything that they may be a view of.
+fn written_values(f: &ir::Function) -> BTreeSet<Value> {
+    let ops = f.walk();
+    let mut written = BTreeSet::new();
+    for &op in &ops {
+        let op = &f.ops[op];
+        if matches!(op.opcode, Opcode::Store | Opcode::Write) {
+            written.extend(op.named("tensor"));
+        }
+    }
+    // A view's source is written with it; so is what a loop or branch hands on.
+    loop {
+        let before = written.len();
+        for &id in ops.iter().rev() {
+            let op = &f.ops[id];
+            let made = op.results.iter().chain(op.regions.iter().flat_map(|&r| &f.blocks[r].args));
+            if made.into_iter().any(|v| written.contains(v)) {
+                let handed =
+                    op.regions.iter().filter_map(|&r| f.blocks[r].ops.last()).flat_map(|&t| &f.ops[t].operands);
+                let sources = op.operands.iter().chain(handed).filter(|&&v| matches!(f.ty(v), Type::Tensor(_)));
+                written.extend(sources.copied().collect::<Vec<_>>());
+            }
+        }
+        if written.len() == before {
+            return written;
+        }
     }
 }
 
@@ -258,7 +290,7 @@ pub fn params_of(program: &ir::Program, constants: &[Option<Scalar>]) -> Vec<Pro
 }
 
 impl ProgramParam {
-    fn check(&self, arg: &Arg) -> Result<(), Diagnostic> {
+    fn check(&self, arg: &Arg, written: bool) -> Result<(), Diagnostic> {
         let wrong =
             |message: String| Err(Diagnostic::error("wrong-argument", format!("parameter `{}` {message}", self.name)));
         match (&self.kind, arg) {
@@ -274,7 +306,7 @@ impl ProgramParam {
                 if !view.is_contiguous() {
                     return wrong("takes packed row-major memory".into());
                 }
-                if self.direction != Direction::In && !view.buffer.is_writable() {
+                if written && !view.buffer.is_writable() {
                     return wrong("is written, but its memory is read-only".into());
                 }
                 Ok(())
@@ -303,7 +335,7 @@ struct Private {
 
 impl Private {
     fn new(program: &Program, args: &[Arg]) -> Private {
-        let written = program.written();
+        let written = &program.written;
         let mut private = Private { args: args.to_vec(), copies: Vec::new() };
         for i in 0..args.len() {
             let Some(view) = args[i].tensor() else { continue };

@@ -26,4 +26,4 @@ pub use function::{
     BlockData, Def, Direction, Function, FunctionKind, Level, OpData, Origin, Param, Program, Properties, ValueData,
 };
 pub use ops::Opcode;
-pub use types::{Dim, Layout, Major, Pad, TensorType, TileType, Type};
+pub use types::{Dim, Layout, MAX_ARRAY, Major, Pad, TensorType, TileType, Type};

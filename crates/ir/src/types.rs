@@ -172,6 +172,9 @@ impl TileType {
     }
 }
 
+/// The most elements of an [`Type::Array`]: it lives in a core's registers and stack, not in a buffer.
+pub const MAX_ARRAY: u64 = 1 << 20;
+
 /// The type of a value.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Type {

@@ -52,7 +52,9 @@ impl Orchestrator<'_, '_> {
             None => 1,
             Some(int) => {
                 let n = self.int(int);
-                u32::try_from(n).map_err(|_| self.error("blocks", format!("a task of {n} blocks")))?
+                u32::try_from(n).ok().filter(|&n| n <= chip::MAX_BLOCKS).ok_or_else(|| {
+                    self.error("blocks", format!("a task of {n} blocks; at most {} are supported", chip::MAX_BLOCKS))
+                })?
             }
         };
         if let Some(capacity) = s.resident.filter(|&n| blocks > n) {

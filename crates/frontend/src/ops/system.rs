@@ -140,8 +140,9 @@ impl Cx<'_> {
 pub(crate) fn array_create(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     let extent = args.need("extent");
     let len = cx.static_int(extent)?;
-    let Some(len) = u64::try_from(len).ok().filter(|&n| n > 0) else {
-        return Err(cx.error("wrong-argument", extent, format!("an array needs a positive length, not {len}")).into());
+    let Some(len) = u64::try_from(len).ok().filter(|&n| n > 0 && n <= ir::MAX_ARRAY) else {
+        let message = format!("an array has 1 to {} elements, not {len}", ir::MAX_ARRAY);
+        return Err(cx.error("wrong-argument", extent, message).into());
     };
     let expr = args.need("dtype");
     let element = match cx.eval(expr)? {

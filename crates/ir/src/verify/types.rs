@@ -31,7 +31,12 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
             inferred(cx, op)
         }
         C::ScalarCast => result_is(cx, op, |ty| matches!(ty, Type::Scalar(_)), "a scalar"),
-        C::ArrayCreate => result_is(cx, op, |ty| matches!(ty, Type::Array { .. }), "an array"),
+        C::ArrayCreate => result_is(
+            cx,
+            op,
+            |ty| matches!(ty, Type::Array { len, .. } if *len <= crate::MAX_ARRAY),
+            "an array of at most 1048576 elements",
+        ),
         C::ArrayGet | C::ArraySet => array(cx, op),
         C::TaskInvalid | C::TaskDummy => exactly(cx, op, &Type::TaskId),
         C::GetBlockIdx | C::GetBlockNum | C::GetSubblockIdx => {
