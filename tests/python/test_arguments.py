@@ -5,8 +5,8 @@ import ctypes
 import ml_dtypes
 import numpy as np
 import pytest
-import tilewright.language as pl
 
+import tilewright.language as pl
 from kernels import COLS, ROWS, add_scalar, any_shape, double, fresh, same_extent, shift_rows
 from tilewright import RunConfig
 
