@@ -286,6 +286,14 @@ fn downstream(program: &Program, origin: Op) -> BTreeSet<Op> {
             {
                 reached.insert(op);
                 values.extend(data.results.iter().chain(&data.dests));
+                // A tile that is changed in place is changed for every name: for what a loop was given, too.
+                for dest in &data.dests {
+                    if let ir::Def::Arg(block, _) = f.values[*dest].def
+                        && let Some(region) = f.blocks[block].parent
+                    {
+                        values.extend(f.ops[region].operands.iter().filter(|&&v| matches!(f.ty(v), Type::Tile(_))));
+                    }
+                }
                 // A tensor that is written carries the value on.
                 if matches!(data.opcode, ir::Opcode::Store | ir::Opcode::Write | ir::Opcode::ArraySet) {
                     values.extend(
