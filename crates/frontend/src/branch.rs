@@ -7,6 +7,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use crate::cx::{Cx, Fail, Res};
 use crate::liveness::Names;
+use crate::scalars::adopts;
 use crate::stmt::Flow;
 use crate::value::{Binding, Held, Table};
 
@@ -214,7 +215,14 @@ impl Cx<'_> {
             _ => false,
         };
         match (a, b) {
-            (Held::Ir(x), Held::Ir(y)) => self.common_types(self.ty(*x), self.ty(*y)),
+            (Held::Ir(x), Held::Ir(y)) => match (self.ty(*x), self.ty(*y)) {
+                // What comes from literals takes the type beside it.
+                (Type::Scalar(p), Type::Scalar(q)) if p != q && self.is_weak(a) != self.is_weak(b) => {
+                    let (own, to) = if self.is_weak(a) { (*p, *q) } else { (*q, *p) };
+                    adopts(own, to).then_some(Type::Scalar(to))
+                }
+                (p, q) => self.common_types(p, q),
+            },
             (Held::Ir(x), other) | (other, Held::Ir(x)) => match (self.ty(*x), other) {
                 (Type::Scalar(d), other) if literal(other, *d) => Some(Type::Scalar(*d)),
                 (Type::TaskId, Held::None) => Some(Type::TaskId),

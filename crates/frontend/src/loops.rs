@@ -17,6 +17,7 @@ use ruff_text_size::{Ranged, TextRange};
 use crate::cx::{Cx, Fail, Res};
 use crate::faces;
 use crate::liveness::{Live, assigned};
+use crate::scalars::adopts;
 use crate::stmt::Flow;
 use crate::value::{Binding, Held, Table};
 
@@ -708,7 +709,7 @@ impl Cx<'_> {
                             fits.then_some(common)
                         }
                         (init, None) => match &end.held {
-                            Held::Ir(v) if !matches!(init, Held::Ir(_)) && self.fits(init, self.ty(*v)) => {
+                            Held::Ir(v) if self.can_start(init, self.ty(*v)) => {
                                 Some(self.ty(*v).clone())
                             }
                             Held::Float(_) if matches!(init, Held::Int(_)) => Some(Type::Scalar(dtype::DType::F32)),
@@ -795,6 +796,17 @@ impl Cx<'_> {
         match end {
             Held::Ir(v) => self.common_types(self.ty(*v), ty),
             literal => self.fits(literal, ty).then(|| ty.clone()),
+        }
+    }
+
+    /// Whether a first value that comes from literals can be given in the type of the later ones.
+    fn can_start(&self, init: &Held, ty: &Type) -> bool {
+        match (init, ty) {
+            (Held::Ir(v), Type::Scalar(to)) if self.is_weak(init) => {
+                self.ty(*v).as_scalar().is_some_and(|own| adopts(own, *to))
+            }
+            (Held::Ir(_), _) => false,
+            (literal, ty) => self.fits(literal, ty),
         }
     }
 

@@ -80,7 +80,7 @@ impl Cx<'_> {
             return Ok(self.convert_scalar(value, to));
         }
         // What comes from literals takes the type that is needed, as they do.
-        if self.program.weak.contains(&value) && from.is_float() == to.is_float() && to != DType::Bool {
+        if self.program.weak.contains(&value) && adopts(from, to) {
             return Ok(self.convert_scalar(value, to));
         }
         let (f, t) = (from.language_name(), to.language_name());
@@ -130,8 +130,8 @@ impl Cx<'_> {
         let common = match (dtype(self, &x), dtype(self, &y)) {
             (Some(d), None) => Self::beside(d, &y),
             (None, Some(d)) => Self::beside(d, &x),
-            (Some(p), Some(q)) if self.is_weak(&x) && !self.is_weak(&y) && p.is_float() == q.is_float() => q,
-            (Some(p), Some(q)) if self.is_weak(&y) && !self.is_weak(&x) && p.is_float() == q.is_float() => p,
+            (Some(p), Some(q)) if self.is_weak(&x) && !self.is_weak(&y) && adopts(p, q) => q,
+            (Some(p), Some(q)) if self.is_weak(&y) && !self.is_weak(&x) && adopts(q, p) => p,
             (Some(p), Some(q)) => match promote_scalars(p, q) {
                 Some(d) => d,
                 None => {
@@ -376,6 +376,11 @@ impl Cx<'_> {
             },
         }
     }
+}
+
+/// Whether a literal that stands for itself in type `own` can be given in type `to`: not a fraction as an integer.
+pub(crate) fn adopts(own: DType, to: DType) -> bool {
+    own != DType::Bool && to != DType::Bool && (to.is_float() || own.is_int())
 }
 
 /// A dtype's language name with its article.

@@ -197,9 +197,9 @@ def init_values(out: pl.Out[pl.Tensor[[8], pl.INT32]]):
 
 
 @pl.jit
-def literal_adopts_a_type(x: pl.Tensor[[8], pl.INT32], out: pl.Out[pl.Tensor[[8], pl.INT32]], f: pl.Out[pl.Tensor[[4], pl.FP32]]):
+def literal_adopts_a_type(x: pl.Tensor[[8], pl.INT32], out: pl.Out[pl.Tensor[[8], pl.INT32]], f: pl.Out[pl.Tensor[[8], pl.FP32]]):
     """out == 28
-    f == 3.5 8.5"""
+    f == 3.5 8.5 28 6.5 12"""
     total = 0
     for i in pl.range(8):
         total = total + pl.read(x, [i])
@@ -210,6 +210,23 @@ def literal_adopts_a_type(x: pl.Tensor[[8], pl.INT32], out: pl.Out[pl.Tensor[[8]
     for i in pl.range(3):
         s = s + 2.5
     pl.write(f, [1], s)
+    sum = 0
+    for i in pl.range(8):
+        sum = sum + pl.cast(pl.read(x, [i]), pl.FP32)
+    pl.write(f, [2], sum)
+    n = 0
+    for i in pl.range(6):
+        n = n + 1
+    pl.write(f, [3], n + 0.5)
+    odd = 0
+    for i in pl.range(2):
+        for j in pl.range(4):
+            v = pl.read(x, [i * 4 + j])
+            if v % 2 == 1 and v < 7:
+                odd = odd + pl.cast(v, pl.FP32)
+            else:
+                odd = odd + 0
+    pl.write(f, [4], odd + 3.0)
 
 
 @pl.jit
