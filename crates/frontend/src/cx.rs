@@ -8,7 +8,9 @@ use diag::{Diagnostic, Span};
 use dtype::{DType, Scalar};
 use ir::builder::{NewOp, attrs, const_scalar};
 use ir::infer::TypeError;
-use ir::{Attr, Attrs, Block, Builder, Def, Function, FunctionKind, Op, Opcode, TensorType, TileType, Type, Value};
+use ir::{
+    Attr, Attrs, Block, Builder, Def, Entity, Function, FunctionKind, Op, Opcode, TensorType, TileType, Type, Value,
+};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::affine::Affine;
@@ -31,8 +33,7 @@ pub(crate) type Res<T> = Result<T, Fail>;
 /// Errors after which a specialisation gives up: more would be noise.
 pub(crate) const MOST_ERRORS: usize = 20;
 
-/// The program so far, with what is known about its values. Cloned where a loop body may have to be done again.
-#[derive(Clone)]
+/// The program so far, with what is known about its values.
 pub(crate) struct Program {
     pub(crate) func: Function,
     pub(crate) block: Block,
@@ -49,6 +50,48 @@ pub(crate) struct Program {
     pub(crate) weak: BTreeSet<Value>,
     /// The entry parameter that a tensor is a view of.
     pub(crate) root: BTreeMap<Value, usize>,
+}
+
+/// How far a program had come: [`Program::rollback`] forgets what was added since.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mark {
+    ops: usize,
+    values: usize,
+    blocks: usize,
+    open: usize,
+    block: Block,
+}
+
+impl Program {
+    pub(crate) fn mark(&self) -> Mark {
+        Mark {
+            ops: self.func.ops.len(),
+            values: self.func.values.len(),
+            blocks: self.func.blocks.len(),
+            open: self.open.len(),
+            block: self.block,
+        }
+    }
+
+    /// Only open blocks have been added to since, and nothing that was there has been changed.
+    pub(crate) fn rollback(&mut self, mark: Mark) {
+        self.block = mark.block;
+        self.open.truncate(mark.open);
+        for (block, known) in &mut self.open {
+            self.func.blocks[*block].ops.retain(|op| op.index() < mark.ops);
+            known.retain(|_, value| value.index() < mark.values);
+        }
+        self.func.ops.truncate(mark.ops);
+        self.func.values.truncate(mark.values);
+        self.func.blocks.truncate(mark.blocks);
+        let first = Value::new(mark.values);
+        self.affine.split_off(&first);
+        self.language.split_off(&first);
+        self.valid.split_off(&first);
+        self.dims.split_off(&first);
+        self.weak.split_off(&first);
+        self.root.split_off(&first);
+    }
 }
 
 type Key = (Opcode, Vec<Value>, String);
@@ -407,11 +450,10 @@ impl<'e> Cx<'e> {
         false
     }
 
-    /// Replaces every use of a value.
-    pub(crate) fn replace(&mut self, old: Value, new: Value) {
+    /// Replaces every use of a value, of which there is none before `from`.
+    pub(crate) fn replace(&mut self, old: Value, new: Value, from: Op) {
         let func = &mut self.program.func;
-        let ops: Vec<Op> = func.ops.keys().collect();
-        for op in ops {
+        for op in (from.index()..func.ops.len()).map(Op::new) {
             let data = &mut func.ops[op];
             for v in data.operands.iter_mut().chain(data.dests.iter_mut()) {
                 if *v == old {

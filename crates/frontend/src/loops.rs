@@ -407,7 +407,7 @@ impl Cx<'_> {
         let marks = (self.errors.len(), self.warnings.len(), self.scopes);
         for attempt in 0..ATTEMPTS {
             let outer_values = std::mem::replace(&mut self.outer_values, self.program.func.values.len());
-            let program = (!carries.is_empty() || !fresh.is_empty()).then(|| self.program.clone());
+            let mark = self.program.mark();
             let result = self.attempt(&l, &mut carries, &mut fresh, attempt + 1 == ATTEMPTS);
             self.outer_values = outer_values;
             match result? {
@@ -417,9 +417,7 @@ impl Cx<'_> {
                     return Ok(Flow::Next);
                 }
                 Attempt::Again => {
-                    if let Some(program) = program {
-                        self.program = program;
-                    }
+                    self.program.rollback(mark);
                     self.errors.truncate(marks.0);
                     self.warnings.truncate(marks.1);
                     self.scopes = marks.2;
@@ -709,9 +707,7 @@ impl Cx<'_> {
                             fits.then_some(common)
                         }
                         (init, None) => match &end.held {
-                            Held::Ir(v) if self.can_start(init, self.ty(*v)) => {
-                                Some(self.ty(*v).clone())
-                            }
+                            Held::Ir(v) if self.can_start(init, self.ty(*v)) => Some(self.ty(*v).clone()),
                             Held::Float(_) if matches!(init, Held::Int(_)) => Some(Type::Scalar(dtype::DType::F32)),
                             _ => None,
                         },
@@ -862,7 +858,7 @@ impl Cx<'_> {
         for i in (0..ends.len()).rev().filter(|&i| trivial[i]) {
             for &region in regions {
                 let arg = self.program.func.blocks[region].args.remove(skip + i);
-                self.replace(arg, inits[i]);
+                self.replace(arg, inits[i], op);
                 for (at, value) in self.program.func.blocks[region].args.clone().into_iter().enumerate() {
                     self.program.func.values[value].def = Def::Arg(region, at as u32);
                 }

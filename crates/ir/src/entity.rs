@@ -85,6 +85,11 @@ impl<K: Entity, V> Arena<K, V> {
         self.items.iter().enumerate().map(|(i, v)| (K::new(i), v))
     }
 
+    /// Forgets the items from `len` on: their keys must not be used any more.
+    pub fn truncate(&mut self, len: usize) {
+        self.items.truncate(len);
+    }
+
     pub fn keys(&self) -> impl Iterator<Item = K> + use<K, V> {
         (0..self.items.len()).map(K::new)
     }
