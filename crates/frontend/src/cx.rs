@@ -152,6 +152,8 @@ pub(crate) struct Cx<'e> {
     pub(crate) outer_values: usize,
     /// How many expressions are being evaluated, one in another.
     pub(crate) depth: usize,
+    /// Names read after the assignment being made.
+    pub(crate) read_later: Rc<Names>,
     /// The operation of the language being called, for messages.
     pub(crate) face: Option<&'static str>,
 }
@@ -187,6 +189,7 @@ impl<'e> Cx<'e> {
             scopes: 0,
             outer_values: 0,
             depth: 0,
+            read_later: Rc::default(),
             face: None,
         }
     }

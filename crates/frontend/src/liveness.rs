@@ -14,7 +14,7 @@ use crate::loops::leaves;
 
 pub(crate) type Names = BTreeSet<String>;
 
-/// What is live around a compound statement.
+/// What is live around a compound statement or an assignment.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Live {
     /// After it.
@@ -63,6 +63,7 @@ impl Pass {
     fn stmt(&mut self, stmt: &Stmt, mut live: Names) -> Names {
         match stmt {
             Stmt::Assign(s) => {
+                self.note(stmt, &live, &Names::new());
                 for target in &s.targets {
                     kill(target, &mut live);
                 }
@@ -70,6 +71,7 @@ impl Pass {
                 reads(&s.value, &mut live);
             }
             Stmt::AnnAssign(s) => {
+                self.note(stmt, &live, &Names::new());
                 kill(&s.target, &mut live);
                 reads(&s.target, &mut live);
                 if let Some(value) = &s.value {
@@ -77,6 +79,7 @@ impl Pass {
                 }
             }
             Stmt::AugAssign(s) => {
+                self.note(stmt, &live, &Names::new());
                 if let Expr::Name(n) = &*s.target {
                     live.insert(n.id.to_string());
                 }
@@ -267,7 +270,7 @@ pub(crate) fn targets(body: &[Stmt]) -> Names {
         fn visit_expr(&mut self, expr: &'a Expr) {
             if let Expr::Call(call) = expr {
                 let changes = match &*call.func {
-                    Expr::Attribute(a) => matches!(a.attr.as_str(), "assemble" | "write"),
+                    Expr::Attribute(a) => matches!(a.attr.as_str(), "assemble" | "write" | "setval"),
                     _ => true,
                 };
                 if changes {

@@ -18,6 +18,9 @@ use crate::ops::memory::{Axis, Window};
 use crate::stmt::Flow;
 use crate::value::{Binding, Held};
 
+/// Characters of a kernel's name.
+const LONGEST_NAME: usize = 64;
+
 /// What the head of a scope says.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct ScopeOptions {
@@ -50,6 +53,9 @@ impl Cx<'_> {
             return Err(self.unsupported("unsupported-statement", call, message).help(help).into());
         };
         let args = self.bind_args(face, &call.arguments, call.range())?;
+        if matches!(face.name, "scope" | "manual_scope") {
+            self.scope_options(&args)?;
+        }
         let live = self.live(s).out;
         let head = TextRange::new(s.range().start(), item.range().end());
         let bound = item.optional_vars.as_deref();
@@ -128,9 +134,14 @@ impl Cx<'_> {
         let mut options = ScopeOptions::default();
         if let Some(expr) = args.get("name_hint") {
             match self.eval(expr)? {
-                Held::Str(name) if is_identifier(&name) => options.name = name,
+                Held::Str(name) if is_identifier(&name) && name.len() <= LONGEST_NAME => options.name = name,
+                Held::Str(name) if name.is_empty() => {}
                 Held::Str(name) => {
-                    let message = format!("`{name}` is not an identifier, which the name of a kernel must be");
+                    let message = if is_identifier(&name) {
+                        format!("the name of a kernel has at most {LONGEST_NAME} characters, not {}", name.len())
+                    } else {
+                        format!("`{name}` is not an identifier, which the name of a kernel must be")
+                    };
                     return Err(self.error("wrong-argument", expr, message).into());
                 }
                 Held::None => {}

@@ -30,6 +30,21 @@ pub(crate) enum Flow {
     Return(Held),
 }
 
+/// Whether a tile is this one, or in this tuple.
+fn holds(held: &Held, tile: ir::Value) -> bool {
+    match held {
+        Held::Ir(v) => *v == tile,
+        Held::Tuple(items) => items.iter().any(|i| holds(i, tile)),
+        _ => false,
+    }
+}
+
+/// Whether an expression is a call that gives back the tile it changed.
+fn gives_handle(source: &Expr) -> bool {
+    let Expr::Call(call) = source else { return false };
+    matches!(&*call.func, Expr::Attribute(a) if matches!(a.attr.as_str(), "assemble" | "write" | "setval"))
+}
+
 impl Cx<'_> {
     /// Executes statements. Errors are reported here, statement by statement: names a failed statement would have bound
     /// are poisoned, so that one mistake is reported once.
@@ -83,6 +98,7 @@ impl Cx<'_> {
         match stmt {
             Stmt::Assign(s) => {
                 let value = self.eval(&s.value)?;
+                self.read_later = self.live(s).out;
                 for target in &s.targets {
                     self.assign(target, value.clone(), &s.value)?;
                 }
@@ -91,12 +107,14 @@ impl Cx<'_> {
             Stmt::AnnAssign(s) => {
                 if let Some(expr) = &s.value {
                     let value = self.eval(expr)?;
+                    self.read_later = self.live(s).out;
                     self.assign(&s.target, value, expr)?;
                 }
             }
             Stmt::AugAssign(s) => {
                 let (left, right) = (self.eval(&s.target)?, self.eval(&s.value)?);
                 let value = self.binary(s.op, &left, &right, s.range())?;
+                self.read_later = self.live(s).out;
                 self.assign(&s.target, value, &s.value)?;
             }
             Stmt::For(s) => return self.for_loop(s),
@@ -191,23 +209,44 @@ impl Cx<'_> {
         }
     }
 
-    /// `t = q` of tiles makes a value, not another name for the same one: copied if either name is ever changed in place
-    /// (semantics rule 14).
+    /// Plain assignment of a tile makes a value, not another name for the same one (semantics rule 14), whatever expression
+    /// the tile comes from: copied if another name that is read later holds it, and one of the names is ever changed in
+    /// place. What `assemble` and `write` give back is the handle that they were given.
     fn copied(&mut self, name: &str, value: Held, source: &Expr) -> Res<Held> {
-        let (Expr::Name(from), Held::Ir(tile)) = (source, &value) else { return Ok(value) };
-        if self.tile(*tile).is_none() || from.id.as_str() == name {
+        if let Held::Tuple(items) = value {
+            return items.into_iter().map(|i| self.copied(name, i, source)).collect::<Res<_>>().map(Held::Tuple);
+        }
+        let Held::Ir(tile) = value else { return Ok(value) };
+        if self.tile(tile).is_none() || gives_handle(source) {
             return Ok(value);
         }
-        let targets = self.frame().targets.clone();
-        if !targets.contains(name) && !targets.contains(from.id.as_str()) {
+        let frame = self.frame();
+        if frame.names.get(name).is_some_and(|b| b.held == value) {
             return Ok(value);
         }
-        let language = self.program.language.get(tile).copied();
-        let copy = self.infer(Opcode::TMov, &[&[*tile]], Attrs::default(), source.range())?;
+        // Names of the callers are taken to be read after the call.
+        let outer = self.frames[..self.frames.len() - 1].iter().any(|f| f.names.values().any(|b| holds(&b.held, tile)));
+        let own: Vec<&String> = frame
+            .names
+            .iter()
+            .filter(|(n, b)| n.as_str() != name && self.read_later.contains(*n) && holds(&b.held, tile))
+            .map(|(n, _)| n)
+            .collect();
+        let changed = frame.targets.contains(name) || own.iter().any(|n| frame.targets.contains(*n));
+        if !changed || (!outer && own.is_empty()) {
+            return Ok(value);
+        }
+        self.tile_copy(tile, source.range()).map(Held::Ir)
+    }
+
+    /// The same elements in a tile of their own.
+    pub(crate) fn tile_copy(&mut self, tile: ir::Value, at: TextRange) -> Res<ir::Value> {
+        let language = self.program.language.get(&tile).copied();
+        let copy = self.infer(Opcode::TMov, &[&[tile]], Attrs::default(), at)?;
         if let Some(d) = language {
             self.program.language.insert(copy, d);
         }
-        Ok(Held::Ir(copy))
+        Ok(copy)
     }
 
     /// Rebinding an output parameter writes nothing: warned (semantics rule 14).

@@ -117,3 +117,13 @@ def arguments(x: pl.Tensor[[16, 32], pl.FP32]):
         pass
     pl.static_assert(1 + 1 == 3, "arithmetic")
     n = 1 // 0
+
+
+@pl.jit
+def kernel_names(x: pl.Tensor[[16, 16], pl.FP32]):
+    with pl.at(level=pl.Level.CORE_GROUP, name_hint="../../x"):
+        pass
+    with pl.at(level=pl.Level.CORE_GROUP, name_hint="aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"):
+        pass
+    with pl.scope(name_hint="../../x"):
+        pass

@@ -261,3 +261,44 @@ def carried_valid_region(x: pl.Tensor[[4, 8], pl.FP32], n: pl.Scalar[pl.INDEX], 
         for i in pl.range(2):
             t = pl.add(pl.set_validshape(t, 4, n), 1.0)
         out[:, :] = pl.add(t, pl.slice(x, [4, 8], [0, 0], valid_shape=[4, n]))
+
+
+@pl.jit.inline
+def same(t):
+    return t
+
+
+@pl.jit
+def full_slices_are_values(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[16, 8], pl.FP32]]):
+    """out == 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 50 1 2"""
+    with pl.at(level=AT):
+        acc = x[:, :]
+        a = acc[:, :]
+        b = acc[0:2, 0:8]
+        c = acc[0:2]
+        d = acc[:]
+        e = pl.slice(acc, [2, 8], [0, 0])
+        pl.write(acc, [0, 0], 50.0)
+        out[0:2, :] = a
+        out[2:4, :] = b
+        out[4:6, :] = c
+        out[6:8, :] = d
+        out[8:10, :] = e
+        out[10:12, :] = acc
+
+
+@pl.jit
+def any_expression_gives_a_value(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[16, 8], pl.FP32]]):
+    """out == 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 9 9 9 9 9 9 9 9 8 9"""
+    with pl.at(level=AT):
+        q = x[:, :]
+        a = pl.reshape(q, [2, 8])
+        b = q if True else x
+        c = same(q)
+        d = (q, 3)[0]
+        q[0:1, :] = pl.full([1, 8], dtype=pl.FP32, value=9.0)
+        out[0:2, :] = a
+        out[2:4, :] = b
+        out[4:6, :] = c
+        out[6:8, :] = d
+        out[8:10, :] = q
