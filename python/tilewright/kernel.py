@@ -6,6 +6,7 @@ finds or compiles the program for their element types, shapes and scalar values,
 
 import functools
 import inspect
+import struct
 
 from . import _native
 from . import session as sessions
@@ -13,7 +14,7 @@ from .arrays import describe, is_array, new_array, scalar_value
 from .config import RunConfig
 from .errors import UnsupportedError
 from .language._types import RUNTIME
-from .names import annotations, parameter, source_text
+from .names import annotations, parameter, source_lines, source_text
 
 KINDS = ("entry", "inline", "kernel", "opaque", "host", "extern")
 
@@ -30,6 +31,9 @@ class JITFunction:
         self.auto_scope = auto_scope
         self.options = options
         self._parameters = None
+        # As of its definition, like the code that Python would run: the file may be edited, and its module reloaded
+        # (which makes new functions), while this function is still in use.
+        self._lines = source_lines(function)
 
     def __repr__(self):
         return f"<pl.jit {self.kind} {self.__qualname__}>"
@@ -50,7 +54,9 @@ class JITFunction:
 
     def source(self):
         kind = {"kernel": "kernel", "inline": "inline", "opaque": "opaque"}.get(self.kind, "entry")
-        path, text, first_line, line = source_text(self._func)
+        # What had no source at its definition may have been given one since.
+        self._lines = self._lines or source_lines(self._func)
+        path, text, first_line, line = source_text(self._func, self._lines)
         return (self.__name__, kind, path, text, first_line, line, self.parameters)
 
     def compile(self, *args, config=None, **kwargs):
@@ -245,9 +251,12 @@ def session_compile(session, function, specs, config):
 
 
 def _key(spec, annotated):
-    """A dynamic extent is not part of a program's identity."""
-    if spec[0] != "tensor" or annotated is None:
-        return tuple(spec) if spec[0] != "tensor" else (*spec[:2], tuple(spec[2]))
+    """What a program's identity has of an argument. A dynamic extent is no part of it; a float is by its bits: 0.0 is
+    not -0.0, and a NaN is the same at the next call."""
+    if spec[0] != "tensor":
+        return tuple(struct.pack("<d", v) if isinstance(v, float) else v for v in spec)
+    if annotated is None:
+        return (*spec[:2], tuple(spec[2]))
     shape = tuple(None if isinstance(d, tuple) else n for n, d in zip(spec[2], annotated))
     return (spec[0], spec[1], shape)
 

@@ -25,6 +25,9 @@ SUPPORTED = set("BOOL INT8 INT16 INT32 INT64 INDEX UINT8 UINT16 UINT32 UINT64 FP
 # that kernels cannot use.)
 FRONT_END_BUILTINS = set("len min max abs int float bool sum range list tuple print".split())
 
+# The same by identity. A program may give them other names (`smaller = min`, even `min = max`).
+_BUILTINS = {id(value): (name, value) for name in FRONT_END_BUILTINS for value in [getattr(builtins, name)]}
+
 _MISSING = object()
 
 
@@ -69,6 +72,8 @@ class Functions:
             return ("dtype", value.name) if value.name in SUPPORTED else ("language", value.name)
         if isinstance(value, (Marker, Word)):
             return ("language", value.canonical)
+        if id(value) in _BUILTINS:
+            return ("language", f"builtins.{_BUILTINS[id(value)][0]}")
         if value is RUNTIME:
             return ("language", "RUNTIME")
         if isinstance(value, DynVar):
@@ -121,10 +126,19 @@ def shown_path(path):
     return path[len(here) :] if path.startswith(here) else path
 
 
-def source_text(function):
-    """(path, text, first line of text, line of the function) of a Python function."""
+def source_lines(function):
+    """The lines, now, of the file that a Python function is in; empty if they are not at hand.
+
+    A file that has changed since it was last read is read again. Functions of one file share one list.
+    """
+    filename = function.__code__.co_filename
+    linecache.checkcache(filename)
+    return linecache.getlines(filename, function.__globals__)
+
+
+def source_text(function, lines):
+    """(path, text, first line of text, line of the function) of a Python function in these lines of its file."""
     code = function.__code__
-    lines = linecache.getlines(code.co_filename, function.__globals__)
     if not lines:
         raise OSError(
             f"the source of `{function.__name__}` is not at hand ({code.co_filename}): kernels are compiled from their "

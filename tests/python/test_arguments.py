@@ -147,6 +147,26 @@ def test_torch_elsewhere_is_refused():
         add_scalar(Torchlike(x, device="cuda"), 3.0, y)
 
 
+@pytest.mark.parametrize(("bit", "resolve"), [("is_neg", "resolve_neg"), ("is_conj", "resolve_conj")])
+@pytest.mark.parametrize("wrapper", [Torchlike, ThroughDLPack])
+def test_torch_values_that_are_not_in_memory_are_refused(wrapper, bit, resolve):
+    x, y = x_and_y()
+    lazy = wrapper(x)
+    setattr(lazy, bit, lambda: False)
+    add_scalar(lazy, 3.0, y)
+    setattr(lazy, bit, lambda: True)
+    with pytest.raises(TypeError, match=rf"`x`: .* bit is set.*`\.{resolve}\(\)`"):
+        add_scalar(lazy, 3.0, y)
+
+
+def test_torch_doubles_are_refused_with_a_way_out():
+    x, y = x_and_y()
+    with pytest.raises(TypeError, match=r"`x`: elements of float64.*`\.to\(torch\.float32\)`"):
+        add_scalar(Torchlike(x.astype(np.float64)), 3.0, y)
+    with pytest.raises(TypeError, match="`x`: elements of float64.*float32"):
+        add_scalar(ThroughDLPack(x.astype(np.float64)), 3.0, y)
+
+
 def refused(error, message, *args, **kwargs):
     """Refused with this message, and no array changed."""
     before = [np.copy(a) if isinstance(a, np.ndarray) else a for a in args]
@@ -164,7 +184,13 @@ def test_refusals_name_the_parameter_and_touch_nothing():
     refused(TypeError, r"add_scalar\(\): .*'z'", x, 1.0, y, z=1)
     refused(TypeError, "`x` takes elements of FP32, got FP16", x.astype(np.float16), 1.0, y)
     refused(TypeError, "`x` takes elements of FP32, got BF16", x.astype(ml_dtypes.bfloat16), 1.0, y)
-    refused(TypeError, "`y`: elements of float64 are not supported", x, 1.0, y.astype(np.float64))
+    refused(
+        TypeError,
+        r"`y`: elements of float64 are not supported.*`\.astype\(np\.float32\)`",
+        x,
+        1.0,
+        y.astype(np.float64),
+    )
     refused(TypeError, "`x`.*big-endian", x.astype(">f4"), 1.0, y)
     refused(
         ValueError,

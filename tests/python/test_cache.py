@@ -1,5 +1,7 @@
 """Which calls share a compiled program."""
 
+import importlib
+
 import numpy as np
 import pytest
 
@@ -116,3 +118,74 @@ def test_a_call_of_one_session_does_not_leak(session):
     with pytest.raises(ValueError, match="threads"):
         tilewright.Session(tilewright.Options(threads=0))
     assert tilewright.session.current() is session
+
+
+def test_the_sign_of_a_zero_scalar_is_a_value_of_the_call(session):
+    x = np.full((ROWS, COLS), -0.0, np.float32)
+    for zero in (0.0, -0.0, 0.0):
+        y = np.ones_like(x)
+        add_scalar(x, zero, y)
+        assert (np.signbit(y) == np.signbit(zero)).all()
+    assert programs(session) == 2
+
+
+def test_a_nan_scalar_is_one_value(session):
+    for _ in range(3):
+        assert np.isnan(call(add_scalar, float("nan"))).all()
+    assert programs(session) == 1
+
+
+def test_the_sign_of_a_zero_global_is_noticed(session, monkeypatch):
+    for zero in (0.0, -0.0, 0.0):
+        monkeypatch.setattr(kernels, "FACTOR", zero)
+        assert (np.signbit(call(scale_by_global)) == np.signbit(zero)).all()
+    assert programs(session) == 2
+
+
+def test_a_nan_global_is_one_value(session, monkeypatch):
+    for _ in range(3):
+        monkeypatch.setattr(kernels, "FACTOR", float("nan"))
+        assert np.isnan(call(scale_by_global)).all()
+    assert programs(session) == 1
+
+
+MODULE = """
+import tilewright.language as pl
+
+{comment}
+@pl.jit.inline
+def step(t: pl.Tensor):
+    return pl.add(t, {step})
+
+
+@pl.jit
+def edited(x: pl.Tensor[[16, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
+    with pl.at(level=pl.Level.CORE_GROUP):
+        y[:, :] = pl.mul(step(x[:, :]), {factor})
+    return y
+"""
+
+
+def test_a_module_that_is_edited_and_reloaded(session, tmp_path, monkeypatch):
+    """Its new functions have the new source, in the same session; the old ones go on as they were defined."""
+
+    def write(**parts):
+        (tmp_path / "edited_module.py").write_text(MODULE.format(**parts))
+        importlib.invalidate_caches()
+
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)
+    write(comment="", step="1.0", factor="2.0")
+    module = importlib.import_module("edited_module")
+    assert (call(module.edited) == 4).all()
+
+    write(comment="", step="1.0", factor="30.0")
+    importlib.reload(module)
+    assert (call(module.edited) == 60).all()
+
+    write(comment="# This moves every line.\n\n", step="100.0", factor="30.0")
+    old = module.edited
+    with tilewright.Session().active():
+        assert (call(old) == 60).all()
+    importlib.reload(module)
+    assert (call(module.edited) == 3030).all()

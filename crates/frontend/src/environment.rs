@@ -79,8 +79,9 @@ pub enum ArgSpec {
     Runtime(DType),
 }
 
-/// What a name means.
-#[derive(Clone, PartialEq, Debug)]
+/// What a name means. Two meanings are equal if programs cannot tell them apart: floats by their bits, so that 0.0 is not
+/// -0.0 and a NaN is itself.
+#[derive(Clone, Debug)]
 pub enum Known {
     Int(i64),
     Float(f64),
@@ -102,6 +103,26 @@ pub enum Known {
     /// Something kernels cannot use, with the name of its type.
     Other(String),
 }
+
+impl PartialEq for Known {
+    fn eq(&self, other: &Known) -> bool {
+        match (self, other) {
+            (Known::Int(a), Known::Int(b)) => a == b,
+            (Known::Float(a), Known::Float(b)) => a.to_bits() == b.to_bits(),
+            (Known::Bool(a), Known::Bool(b)) => a == b,
+            (Known::Str(a), Known::Str(b)) | (Known::Language(a), Known::Language(b)) => a == b,
+            (Known::Other(a), Known::Other(b)) => a == b,
+            (Known::DType(a), Known::DType(b)) => a == b,
+            (Known::Function(a), Known::Function(b)) => a == b,
+            (Known::Dynamic { name: a, id: i }, Known::Dynamic { name: b, id: j }) => a == b && i == j,
+            (Known::List(a), Known::List(b)) => a == b,
+            (Known::None, Known::None) | (Known::Namespace, Known::Namespace) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for Known {}
 
 /// A name that was looked up.
 #[derive(Clone, PartialEq, Debug)]

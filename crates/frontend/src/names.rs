@@ -29,7 +29,7 @@ impl Cx<'_> {
             };
         }
         match self.ask(self.frame().function, &[id]) {
-            Some(Held::Other(_)) | None if BUILTINS.contains(&id) => Ok(Held::Language(format!("builtins.{id}"))),
+            None if BUILTINS.contains(&id) => Ok(Held::Language(format!("builtins.{id}"))),
             Some(held) => Ok(held),
             None => {
                 let mut diagnostic = self.error("unknown-name", name, format!("`{id}` is not defined"));

@@ -64,8 +64,11 @@ pub(crate) fn borrow(array: &Bound<'_, PyAny>) -> PyResult<Borrowed> {
     let described = if array.hasattr("__array_interface__")? {
         numpy(array)?
     } else if array.get_type().module()?.to_str()?.split('.').next() == Some("torch") {
+        settled(array)?;
         torch(array)?
     } else if array.hasattr("__dlpack__")? {
+        // Subclasses of torch's tensor come here.
+        settled(array)?;
         dlpack::describe(array)?
     } else {
         return Err(PyTypeError::new_err(format!("{} is not an array", array.get_type().name()?)));
@@ -142,12 +145,24 @@ fn numpy(array: &Bound<'_, PyAny>) -> PyResult<Described> {
     };
     Ok(Described {
         address,
-        dtype: element(&name)?,
+        dtype: element(&name, ".astype(np.float32)")?,
         shape: need("shape")?.extract()?,
         strides,
         writable: !read_only,
         owner: Arc::new(array.clone().unbind()),
     })
+}
+
+/// Refuses tensors of torch whose memory is not their values: those that are to be negated or conjugated when read.
+fn settled(tensor: &Bound<'_, PyAny>) -> PyResult<()> {
+    for (bit, pending, resolve) in [("is_neg", "negative", "resolve_neg"), ("is_conj", "conjugate", "resolve_conj")] {
+        if tensor.hasattr(bit)? && tensor.call_method0(bit)?.is_truthy()? {
+            return Err(PyTypeError::new_err(format!(
+                "the tensor's {pending} bit is set: its memory does not hold its values; pass `.{resolve}()` of it"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn torch(tensor: &Bound<'_, PyAny>) -> PyResult<Described> {
@@ -162,7 +177,7 @@ fn torch(tensor: &Bound<'_, PyAny>) -> PyResult<Described> {
         )));
     }
     let name = tensor.getattr("dtype")?.str()?.to_string();
-    let dtype = element(name.strip_prefix("torch.").unwrap_or(&name))?;
+    let dtype = element(name.strip_prefix("torch.").unwrap_or(&name), ".to(torch.float32)")?;
     let strides: Vec<i64> = tensor.call_method0("stride")?.extract()?;
     Ok(Described {
         address: tensor.call_method0("data_ptr")?.extract()?,
@@ -174,8 +189,8 @@ fn torch(tensor: &Bound<'_, PyAny>) -> PyResult<Described> {
     })
 }
 
-/// The element type by NumPy's name for it, which torch shares.
-fn element(name: &str) -> PyResult<DType> {
+/// The element type by NumPy's name for it, which torch shares. `narrow` makes float32 of an array in its library.
+fn element(name: &str, narrow: &str) -> PyResult<DType> {
     Ok(match name {
         "float32" => DType::F32,
         "float16" => DType::F16,
@@ -190,8 +205,9 @@ fn element(name: &str) -> PyResult<DType> {
         "uint32" => DType::U32,
         "uint64" => DType::U64,
         _ => {
+            let help = if name == "float64" { format!("; pass `{narrow}` of it") } else { String::new() };
             return Err(PyTypeError::new_err(format!(
-                "elements of {name} are not supported; float32, float16, bfloat16, bool and the integers are"
+                "elements of {name} are not supported; float32, float16, bfloat16, bool and the integers are{help}"
             )));
         }
     })

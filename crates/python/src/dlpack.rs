@@ -184,6 +184,9 @@ fn element(e: &Element) -> PyResult<DType> {
         (2, 32, 1) => DType::F32,
         (4, 16, 1) => DType::BF16,
         (6, 8, 1) => DType::Bool,
+        (2, 64, 1) => {
+            return Err(PyTypeError::new_err("elements of float64 are not supported; pass a copy in float32"));
+        }
         (code, bits, lanes) => {
             return Err(PyTypeError::new_err(format!(
                 "elements of DLPack type (code {code}, {bits} bits, {lanes} lanes) are not supported; f32, f16, bf16, bool and \
