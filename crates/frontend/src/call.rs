@@ -70,6 +70,11 @@ impl Cx<'_> {
         if let Some(bytes) = name.strip_prefix("bytes.") {
             return Ok(bytes.parse().map_or(Held::Poison, Held::Int));
         }
+        if name == "print" {
+            let message = "`print` is not available in a kernel";
+            let help = "`pl.static_print` prints while the kernel is compiled";
+            return Err(self.unsupported("unsupported-op", at, message).help(help).into());
+        }
         let mut values = Vec::new();
         for expr in &arguments.args {
             let held = self.eval(expr)?;
@@ -149,6 +154,10 @@ impl Cx<'_> {
             let message = format!("the source of `{name}` was not found in {}", source.path);
             return Err(self.error("no-source", at, message).into());
         };
+        if def.is_async {
+            let message = format!("`async def {name}` is not supported in a kernel");
+            return Err(self.unsupported("unsupported-function", at, message).help("write `def`").into());
+        }
         let bound = self.bind_helper(&name, &def.parameters, c)?;
         let outputs: Names =
             source.params.iter().filter(|p| p.direction != ir::Direction::In).map(|p| p.name.clone()).collect();

@@ -52,6 +52,13 @@ impl Cx<'_> {
             let message = format!("the source of `{}` was not found in {}", source.name, source.path);
             return Err(Diagnostic::error("no-source", message).into());
         };
+        if def.is_async {
+            let message = format!("`async def {}` is not supported in a kernel", source.name);
+            return Err(Diagnostic::unsupported("unsupported-function", message)
+                .at(Some(parsed.span(&def.name)), "")
+                .help("write `def`")
+                .into());
+        }
         let outputs = source.params.iter().filter(|p| p.direction != Direction::In).map(|p| p.name.clone()).collect();
         self.frames.push(Frame {
             function: id,

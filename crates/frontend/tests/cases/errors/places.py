@@ -127,3 +127,13 @@ def kernel_names(x: pl.Tensor[[16, 16], pl.FP32]):
         pass
     with pl.scope(name_hint="../../x"):
         pass
+
+
+@pl.jit
+def printing(x: pl.Tensor[[16, 16], pl.FP32]):
+    print(x)
+
+
+@pl.jit
+async def asynchronous(x: pl.Tensor[[16, 16], pl.FP32]):
+    pass
