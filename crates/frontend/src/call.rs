@@ -9,7 +9,7 @@ use crate::cx::{Cx, Frame, Res};
 use crate::faces::{self, Meaning};
 use crate::liveness::{Liveness, Names, targets};
 use crate::scopes::ScopeOptions;
-use crate::stmt::Flow;
+use crate::stmt::{Flow, gives_handle, holds};
 use crate::value::{Binding, Held, Table};
 use crate::{DimSpec, FunctionId, FunctionKind, ParamKind};
 
@@ -158,7 +158,8 @@ impl Cx<'_> {
             let message = format!("`async def {name}` is not supported in a kernel");
             return Err(self.unsupported("unsupported-function", at, message).help("write `def`").into());
         }
-        let bound = self.bind_helper(&name, &def.parameters, c)?;
+        let changed = targets(&def.body);
+        let bound = self.bind_helper(&name, &def.parameters, &changed, c)?;
         let outputs: Names =
             source.params.iter().filter(|p| p.direction != ir::Direction::In).map(|p| p.name.clone()).collect();
         let mut names = Table::new();
@@ -207,7 +208,7 @@ impl Cx<'_> {
             parsed: parsed.clone(),
             names,
             liveness: Rc::new(Liveness::of(&def.body)),
-            targets: Rc::new(targets(&def.body)),
+            targets: Rc::new(changed),
             outputs,
             dynamic,
             yielded: None,
@@ -254,6 +255,7 @@ impl Cx<'_> {
         &mut self,
         name: &str,
         parameters: &ast::Parameters,
+        changed: &Names,
         c: &ast::ExprCall,
     ) -> Res<Vec<(String, Option<Held>)>> {
         if let Some(star) = parameters.vararg.as_ref().or(parameters.kwarg.as_ref()) {
@@ -265,12 +267,13 @@ impl Cx<'_> {
         let all: Vec<&ast::ParameterWithDefault> =
             positional.iter().copied().chain(parameters.kwonlyargs.iter()).collect();
         let mut bound: Vec<(String, Option<Held>)> = all.iter().map(|p| (p.parameter.name.to_string(), None)).collect();
+        let changes = all.iter().any(|p| changed.contains(p.parameter.name.as_str()));
         for (i, expr) in c.arguments.args.iter().enumerate() {
             if i >= positional.len() {
                 let message = format!("`{name}` takes {} arguments", positional.len());
                 return Err(self.error("wrong-argument", expr, message).into());
             }
-            bound[i].1 = Some(self.argument(expr)?);
+            bound[i].1 = Some(self.argument(expr, changes)?);
         }
         for keyword in c.arguments.keywords.iter() {
             let Some(key) = &keyword.arg else {
@@ -282,7 +285,7 @@ impl Cx<'_> {
                     let message = format!("`{name}` gets `{key}` twice");
                     return Err(self.error("wrong-argument", keyword.range(), message).into());
                 }
-                Some(i) => bound[i].1 = Some(self.argument(&keyword.value)?),
+                Some(i) => bound[i].1 = Some(self.argument(&keyword.value, changes)?),
                 None => {
                     let message = format!("`{name}` has no parameter `{key}`");
                     let diagnostic = self.error("wrong-argument", keyword.range(), message);
@@ -304,8 +307,19 @@ impl Cx<'_> {
         Ok(bound)
     }
 
-    fn argument(&mut self, expr: &Expr) -> Res<Held> {
+    /// The value of an argument. A name hands over its tile; every other expression is a value (semantics rule 14), so a
+    /// full slice or a reshape that is still a named tile is copied for a helper that `changes` one of its parameters.
+    fn argument(&mut self, expr: &Expr, changes: bool) -> Res<Held> {
         let held = self.eval(expr)?;
+        if let Held::Ir(tile) = held
+            && changes
+            && self.tile(tile).is_some()
+            && !matches!(expr, Expr::Name(_))
+            && !gives_handle(expr)
+            && self.frames.iter().any(|f| f.names.values().any(|b| holds(&b.held, tile)))
+        {
+            return self.tile_copy(tile, expr.range()).map(Held::Ir);
+        }
         self.dynamic_extent(&held, expr.range()).or(Ok(held))
     }
 }

@@ -31,7 +31,7 @@ pub(crate) enum Flow {
 }
 
 /// Whether a tile is this one, or in this tuple.
-fn holds(held: &Held, tile: ir::Value) -> bool {
+pub(crate) fn holds(held: &Held, tile: ir::Value) -> bool {
     match held {
         Held::Ir(v) => *v == tile,
         Held::Tuple(items) => items.iter().any(|i| holds(i, tile)),
@@ -40,7 +40,7 @@ fn holds(held: &Held, tile: ir::Value) -> bool {
 }
 
 /// Whether an expression is a call that gives back the tile it changed.
-fn gives_handle(source: &Expr) -> bool {
+pub(crate) fn gives_handle(source: &Expr) -> bool {
     let Expr::Call(call) = source else { return false };
     matches!(&*call.func, Expr::Attribute(a) if matches!(a.attr.as_str(), "assemble" | "write" | "setval"))
 }

@@ -302,3 +302,22 @@ def any_expression_gives_a_value(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.T
         out[4:6, :] = c
         out[6:8, :] = d
         out[8:10, :] = q
+
+
+@pl.jit.inline
+def marked(t):
+    t[0:1, :] = pl.full([1, 8], dtype=pl.FP32, value=9.0)
+    return t
+
+
+@pl.jit
+def an_argument_that_is_not_a_name_is_a_value(x: pl.Tensor[[2, 8], pl.FP32], out: pl.Out[pl.Tensor[[8, 8], pl.FP32]]):
+    """out == 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 9 9 9 9 9 9 9 9 8 9 10 11 12 13 14 15 9 9 9 9 9 9 9 9 8 9 10 11 12 13 14 15 9 9 9 9 9 9 9 9 8 9 10 11 12 13 14 15"""
+    with pl.at(level=AT):
+        q = x[:, :]
+        a = marked(q[:, :])
+        out[0:2, :] = q
+        out[2:4, :] = a
+        b = marked(q)
+        out[4:6, :] = q
+        out[6:8, :] = b
