@@ -67,6 +67,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("carried-types", "what a loop carries and what a branch yields has one type all the way"),
     ("loop-bounds", "bounds and step of a loop have one type"),
     ("return-values", "only the entry returns values, and they are tensors"),
+    ("architecture", "an instruction is one that the program's architecture has"),
     ("same-type", "a conversion changes the element type"),
     (
         "store-dtype",

@@ -133,9 +133,9 @@ pub(super) fn operation(cx: &Cx<'_>, op: &OpData) -> Check {
         return Ok(());
     }
     match op.opcode {
-        C::TMatmul | C::TMatmulAcc => matmul(cx, op),
+        C::TMatmul | C::TMatmulAcc | C::TMatmulBias => matmul(cx, op),
         C::TMov | C::TExtract | C::TInsert => moves(cx, op),
-        C::TReshape => same_bytes(cx, op),
+        C::TReshape | C::Bitcast => same_bytes(cx, op),
         C::TGetVal => in_space(op, "source", cx.tile(op.operands[0])?, &[Space::Vec]),
         C::TSetVal => in_space(op, "destination", cx.output(op)?, &[Space::Vec]),
         C::TExpandS => in_space(op, "destination", cx.output(op)?, &[Space::Vec, Space::Mat]),
@@ -179,7 +179,7 @@ fn vector(cx: &Cx<'_>, op: &OpData) -> Check {
     }
     let out = cx.output(op)?;
     in_space(op, "destination", out, &[Space::Vec])?;
-    row_major(name, "destination", out, matches!(op.opcode, TRowSum | TRowMax | TRowMin))
+    row_major(name, "destination", out, matches!(op.opcode, TRowSum | TRowMax | TRowMin | TRowProd | TRowArgMax | TRowArgMin))
 }
 
 /// `column`: a column-major tile of one column will do.
@@ -205,6 +205,9 @@ fn matmul(cx: &Cx<'_>, op: &OpData) -> Check {
     in_space(op, "lhs", cx.tile(op.named("lhs")[0])?, &[Space::Left])?;
     in_space(op, "rhs", cx.tile(op.named("rhs")[0])?, &[Space::Right])?;
     in_space(op, "destination", cx.output(op)?, &[Space::Acc])?;
+    if op.opcode == C::TMatmulBias {
+        return in_space(op, "bias", cx.tile(op.named("bias")[0])?, &[Space::Bias]);
+    }
     if op.opcode == C::TMatmulAcc
         && let Some(dest) = op.dest()
     {

@@ -1,7 +1,7 @@
 //! Operations of kernels on global memory and on descriptors of tiles.
 
 use super::buffers::{inner_box, storage};
-use super::tensor::axes;
+use super::tensor::{axes, gathered};
 use super::types::{exactly, result_is, valid_operands};
 use super::{Check, Cx, Fault, ensure};
 use crate::entity::Value;
@@ -57,6 +57,7 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
             flat(op, shape, out)
         }
         C::TStore => tstore(cx, op),
+        C::MGather | C::MScatter => gather(cx, op),
         C::AllocTile => alloc(cx, op),
         C::Subview => subview(cx, op),
         _ => Ok(()),
@@ -121,6 +122,21 @@ fn tstore(cx: &Cx<'_>, op: &OpData) -> Check {
     };
     space(op, "source", t, spaces)?;
     flat(op, shape, t)
+}
+
+/// `mgather` and `mscatter`: tiles in Vec, a box of global memory.
+fn gather(cx: &Cx<'_>, op: &OpData) -> Check {
+    let (memory, tile) = match op.opcode {
+        C::MScatter => (op.dest(), Some(op.operands[0])),
+        _ => (Some(op.operands[0]), op.dest()),
+    };
+    let (Some(memory), Some(tile)) = (memory.map(|v| cx.ty(v)), tile.map(|v| cx.ty(v))) else { return Ok(()) };
+    let (Type::PartView { dtype, shape }, Type::Tile(tile)) = (memory, tile) else { return Ok(()) };
+    let indices = cx.tile(op.named("indices")[0])?;
+    ensure!(*dtype == tile.dtype, "dest-type", "{} between {tile} and a view of {dtype}", op.opcode.name());
+    space(op, "tile", tile, &[Space::Vec])?;
+    space(op, "indices", indices, &[Space::Vec])?;
+    gathered(op, indices, tile, shape.len(), shape.last().copied())
 }
 
 fn tile_result<'a>(cx: &Cx<'a>, op: &OpData) -> Result<&'a TileType, Fault> {

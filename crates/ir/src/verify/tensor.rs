@@ -7,6 +7,7 @@ use crate::function::{Direction, FunctionKind, OpData};
 use crate::ops::DIRECTIONS;
 use crate::ops::Opcode as C;
 use crate::types::{Dim, TensorType, TileType, Type};
+use dtype::DType;
 
 pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
     match op.opcode {
@@ -17,6 +18,7 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         }
         C::TensorSlice => slice(cx, op),
         C::TensorReshape => reshape(cx, op),
+        C::TensorBitcast => bitcast(cx, op),
         C::TensorTranspose => transpose(cx, op),
         C::TensorDim | C::TensorStride => {
             let t = tensor(cx, op, 0)?;
@@ -42,6 +44,7 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         }
         C::Load => load(cx, op),
         C::Store => store(cx, op),
+        C::Gather | C::Scatter => gather(cx, op),
         C::TileCreate => result_is(cx, op, |ty| matches!(ty, Type::Tile(_)), "a tile"),
         C::SetValidShape => {
             let source = cx.tile(op.operands[0])?;
@@ -160,6 +163,62 @@ fn reshape(cx: &Cx<'_>, op: &OpData) -> Check {
     if let (Some(a), Some(b)) = (t.static_shape(), out.static_shape()) {
         let (a, b): (u64, u64) = (a.iter().product(), b.iter().product());
         ensure!(a == b, "element-count", "{} makes {b} elements of {a}", op.opcode.name());
+    }
+    Ok(())
+}
+
+fn bitcast(cx: &Cx<'_>, op: &OpData) -> Check {
+    let t = tensor(cx, op, 0)?;
+    let out = result_tensor(cx, op)?;
+    valid_operands(op, op.named("dims").len(), &out.shape, false)?;
+    ensure!(t.is_packed(), "packed", "only a packed tensor can be cast to another element type; this is tensor<{t}>");
+    let last = |t: &TensorType| t.shape.last().copied().and_then(Dim::known).map(|n| n * t.dtype.size() as u64);
+    let outer = |t: &TensorType| t.shape[..t.rank() - 1].to_vec();
+    ensure!(
+        out.is_packed() && outer(out) == outer(t) && last(t).is_some() && last(out) == last(t),
+        "result-type",
+        "{} keeps all axes but the last, and its bytes: tensor<{t}> cannot become tensor<{out}>",
+        op.opcode.name()
+    );
+    Ok(())
+}
+
+/// `gather` and `scatter`: a tile, its indices, and a tensor.
+fn gather(cx: &Cx<'_>, op: &OpData) -> Check {
+    let name = op.opcode.name();
+    let t = tensor(cx, op, usize::from(op.opcode == C::Scatter) * 2)?;
+    result_is(cx, op, |ty| matches!(ty, Type::Tile(_)), "a tile")?;
+    let tile = if op.opcode == C::Scatter { cx.tile(op.operands[0])? } else { cx.output(op)? };
+    ensure!(tile.dtype == t.dtype, "operand-types", "{name} between {tile} and a tensor of {}", t.dtype);
+    gathered(op, cx.tile(op.named("indices")[0])?, tile, t.rank(), t.shape.last().copied())
+}
+
+/// The extents of a gathered tile are those of its indices, or rows of the tensor.
+pub(super) fn gathered(op: &OpData, indices: &TileType, tile: &TileType, rank: usize, last: Option<Dim>) -> Check {
+    let name = op.opcode.name();
+    ensure!(
+        matches!(indices.dtype, DType::I32 | DType::U32) && indices.shape.len() == 2 && tile.shape.len() == 2,
+        "operand-types",
+        "{name} takes matrices, with indices of i32 or u32; not {indices} for {tile}"
+    );
+    let expected = match op.attrs.word("mode") {
+        Some("row") => {
+            ensure!(rank == 2, "axes", "{name} of rows needs a matrix of them, not {rank} axes");
+            ensure!(indices.shape[0] == 1, "operand-types", "{name} of rows takes one row of indices, not {indices}");
+            let Some(Dim::Static(columns)) = last else {
+                let message = format!("{name} of rows needs to know their length");
+                return Err(Fault { code: "operand-types", message });
+            };
+            [(indices.shape[1], indices.valid[1]), (tile.shape[1].max(columns), Dim::Static(columns))]
+        }
+        _ => [(indices.shape[0], indices.valid[0]), (indices.shape[1], indices.valid[1])],
+    };
+    for (axis, (extent, valid)) in expected.into_iter().enumerate() {
+        ensure!(
+            tile.shape[axis] == extent && tile.valid[axis] == valid,
+            "box-shape",
+            "{name} with {indices} has {valid} elements along axis {axis}; the tile is {tile}"
+        );
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::entity::Value;
 use crate::function::{FunctionKind, OpData};
 use crate::infer::{self, TypeError};
 use crate::ops::Opcode as C;
-use crate::types::{Dim, Type};
+use crate::types::{Dim, TileType, Type};
 
 /// Checks an operation whose structure is sound.
 pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
@@ -39,6 +39,7 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         ),
         C::ArrayGet | C::ArraySet => array(cx, op),
         C::TaskInvalid | C::TaskDummy => exactly(cx, op, &Type::TaskId),
+        C::TaskIsValid => exactly(cx, op, &Type::BOOL),
         C::GetBlockIdx | C::GetBlockNum | C::GetSubblockIdx => {
             let ty = if cx.in_kernel() { Type::Scalar(DType::I64) } else { Type::INDEX };
             exactly(cx, op, &ty)
@@ -46,6 +47,7 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         C::TensorCreate
         | C::TensorSlice
         | C::TensorReshape
+        | C::TensorBitcast
         | C::TensorTranspose
         | C::TensorDim
         | C::TensorStride
@@ -53,6 +55,8 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         | C::Write
         | C::Load
         | C::Store
+        | C::Gather
+        | C::Scatter
         | C::TileCreate
         | C::SetValidShape
         | C::Submit => tensor::check(cx, op),
@@ -63,6 +67,8 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         | C::StoreScalar
         | C::TLoad
         | C::TStore
+        | C::MGather
+        | C::MScatter
         | C::AllocTile
         | C::Subview => kernel::check(cx, op),
         C::AicInitializePipe
@@ -80,7 +86,14 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         | C::TFillPad
         | C::TExpandS
         | C::TCi
+        | C::TTri
+        | C::TRandom
         | C::TReshape
+        | C::Bitcast
+        | C::TGatherMask
+        | C::TScatter
+        | C::TScatterMask
+        | C::TMrgSortLists
         | C::TExtract
         | C::TInsert
         | C::TSetVal
@@ -390,6 +403,44 @@ fn tile(cx: &Cx<'_>, op: &OpData) -> Check {
             }
             Ok(())
         }
+        C::TTri => {
+            ensure!(out.shape.len() == 2, "operand-types", "{name} makes a matrix, not {out}");
+            valid_operands(op, op.named("valid").len(), &out.valid, !op.dests.is_empty())
+        }
+        C::TRandom => {
+            ensure!(cx.program.arch == chip::Arch::A5, "architecture", "{name} is an instruction of a5");
+            if !matches!(out.dtype, DType::I32 | DType::U32) || out.shape.len() != 2 {
+                return mismatch(format!("{name} makes a matrix of i32 or u32, not {out}"));
+            }
+            let rounds = op.attrs.int("rounds");
+            ensure!(matches!(rounds, None | Some(7 | 10)), "attribute-value", "{name} has 7 or 10 rounds, not {rounds:?}");
+            Ok(())
+        }
+        C::TGatherMask | C::TScatterMask => pattern(op, cx.tile(op.operands[0])?, out),
+        C::TScatter => {
+            let (source, indices) = (cx.tile(op.operands[0])?, cx.tile(op.operands[1])?);
+            let widths = (source.dtype.size(), indices.dtype.size());
+            ensure!(
+                indices.dtype.is_int() && matches!(widths, (4, 4) | (2, 2) | (1, 2)) && source.shape == indices.shape,
+                "operand-types",
+                "{name} takes one index per element, of 32 bits for elements of 32, else of 16; not {indices} for {source}"
+            );
+            let whole = out.is_fully_valid() || !op.dests.is_empty();
+            if source.dtype != out.dtype || out.shape.len() != 2 || !whole {
+                return mismatch(format!("{name} makes a fully valid matrix of {}, not {out}", source.dtype));
+            }
+            Ok(())
+        }
+        C::TMrgSortLists => merged_lists(cx, op, out),
+        C::Bitcast => {
+            let a = cx.tile(op.operands[0])?;
+            ensure!(
+                a.bytes() == out.bytes() && (cx.in_kernel() || (a.is_fully_valid() && out.is_fully_valid())),
+                "element-count",
+                "{name} gives the bytes of a whole tile another type; {a} cannot become {out}"
+            );
+            Ok(())
+        }
         C::TReshape => {
             let a = cx.tile(op.operands[0])?;
             if a.dtype != out.dtype {
@@ -436,4 +487,67 @@ fn tile(cx: &Cx<'_>, op: &OpData) -> Check {
         }
         _ => Ok(()),
     }
+}
+
+/// `tgather.mask` packs the columns of a pattern, `tscatter.mask` spreads columns over one.
+fn pattern(op: &OpData, source: &TileType, out: &TileType) -> Check {
+    let name = op.opcode.name();
+    let number = op.attrs.int("pattern").unwrap_or_default();
+    let Some(period) = infer::pattern_period(number) else {
+        return Err(Fault { code: "attribute-value", message: format!("{name} has no pattern {number}; 1 to 7") });
+    };
+    let gather = op.opcode == C::TGatherMask;
+    let (narrow, wide) = if gather { (out, source) } else { (source, out) };
+    let columns = |t: &TileType| t.valid.get(1).copied().and_then(Dim::known);
+    ensure!(
+        source.dtype.size() == out.dtype.size() && (gather || source.dtype == out.dtype),
+        "operand-types",
+        "{name} moves bits: it cannot make {} of {}",
+        out.dtype,
+        source.dtype
+    );
+    ensure!(
+        columns(source).is_some_and(|n| !gather || n % period == 0),
+        "operand-types",
+        "{name} with pattern {number} takes a matrix with known valid columns, {}; this is {source}",
+        if gather { "a multiple of the pattern's length" } else { "one per place of the pattern" }
+    );
+    ensure!(
+        wide.shape.len() == 2
+            && narrow.shape.len() == 2
+            && wide.shape[0] == narrow.shape[0]
+            && wide.valid[0] == narrow.valid[0]
+            && columns(wide) == columns(narrow).map(|n| n * period),
+        "operand-types",
+        "{name} with pattern {number} has {period} columns of {wide} per column of {narrow}"
+    );
+    Ok(())
+}
+
+/// `tmrgsort.lists`: rows of records into one row that has room for all of them.
+fn merged_lists(cx: &Cx<'_>, op: &OpData, out: &TileType) -> Check {
+    let name = op.opcode.name();
+    let lists = op.named("lists");
+    ensure!((2..=4).contains(&lists.len()), "operand-types", "{name} merges two to four lists, not {}", lists.len());
+    ensure!(
+        infer::record_elements(out.dtype).is_some() && out.shape.len() == 2,
+        "operand-types",
+        "{name} merges rows of f32 or f16 records, not {out}"
+    );
+    let mut records = 0;
+    for &list in lists {
+        let t = cx.tile(list)?;
+        let fits = t.dtype == out.dtype && t.shape.len() == 2 && t.valid[0] == Dim::Static(1);
+        let Some(width) = t.valid.get(1).and_then(|d| d.known()).filter(|_| fits) else {
+            let message = format!("{name} takes rows of records of {} and known width, not {t}", out.dtype);
+            return Err(Fault { code: "operand-types", message });
+        };
+        records += width;
+    }
+    ensure!(
+        out.valid == [Dim::Static(1), Dim::Static(records)],
+        "operand-types",
+        "{name} makes one row of {records} elements, not {out}"
+    );
+    Ok(())
 }
