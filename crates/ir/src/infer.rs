@@ -29,7 +29,9 @@ pub enum TypeError {
     Contraction { op: &'static str, lhs: Vec<u64>, rhs: Vec<u64>, k_lhs: u64, k_rhs: u64 },
     #[error("{op} needs tiles of rank 2, not {shape:?}")]
     Rank { op: &'static str, shape: Vec<u64> },
-    #[error("{op} needs an operand that is valid wherever the other is, by extents known at compile time: not {a:?} and {b:?}")]
+    #[error(
+        "{op} needs an operand that is valid wherever the other is, by extents known at compile time: not {a:?} and {b:?}"
+    )]
     Part { op: &'static str, a: Vec<Dim>, b: Vec<Dim> },
     #[error("{op} needs {expected}, not {found:?}")]
     Extent { op: &'static str, expected: &'static str, found: Vec<u64> },
@@ -152,7 +154,11 @@ pub fn result(opcode: Opcode, groups: &[Vec<&Type>], attrs: &Attrs) -> Result<Ty
         C::TMrgSort => {
             let source = cx.matrix(0)?;
             if record_elements(source.dtype).is_none() {
-                return Err(TypeError::Unsupported { op: cx.op, dtype: source.dtype, supported: "f32 and f16 records" });
+                return Err(TypeError::Unsupported {
+                    op: cx.op,
+                    dtype: source.dtype,
+                    supported: "f32 and f16 records",
+                });
             }
             Type::Tile(fresh(source))
         }

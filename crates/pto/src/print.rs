@@ -354,8 +354,9 @@ impl Printer<'_> {
                 }
                 format!("{text} : {} -> {}", self.ty(one("tile")), self.types(&op.results))
             }
-            C::TReshape => {
-                format!("pto.treshape {} : {} -> {}", self.list(all), self.types(all), self.types(&op.results))
+            C::TReshape | C::Bitcast => {
+                let name = op.opcode.name();
+                format!("pto.{name} {} : {} -> {}", self.list(all), self.types(all), self.types(&op.results))
             }
             C::TGetVal => {
                 let [t, index] = [one("source"), one("col")];
@@ -377,6 +378,39 @@ impl Printer<'_> {
                     attrs += &format!(", satmode = #pto<saturation_mode {on}>");
                 }
                 self.dps("tcvt", all, &format!("{attrs}}}"), op)
+            }
+            C::TCmp | C::TCmpS => {
+                let predicate = op.attrs.word("predicate").unwrap_or("eq");
+                self.dps(op.opcode.name(), all, &format!(" {{cmpMode = #pto<cmp {predicate}>}}"), op)
+            }
+            // The scratch stands before the scalar.
+            C::TSelS => {
+                let ins = ["mask", "a", "tmp", "s"].iter().flat_map(|name| op.named(name).to_vec()).collect::<Vec<_>>();
+                self.dps("tsels", &ins, "", op)
+            }
+            C::TTri => {
+                let upper = if op.attrs.bool("upper") { " {upperOrLower = 1 : i32}" } else { "" };
+                self.dps("ttri", &self.front(op), upper, op)
+            }
+            C::TRandom => {
+                let rounds = op.attrs.int("rounds").map(|n| format!(" {{rounds = {n} : i32}}")).unwrap_or_default();
+                self.dps("trandom", all, &rounds, op)
+            }
+            C::TGatherMask | C::TScatterMask => {
+                let name = if op.opcode == C::TGatherMask { "tgather" } else { "tscatter" };
+                let pattern = op.attrs.int("pattern").and_then(pattern_name).unwrap_or("?");
+                format!(
+                    "pto.{name} ins({}, {{maskPattern = #pto.mask_pattern<{pattern}>}} : {}, \"row\") outs({} : {})",
+                    self.list(all),
+                    self.types(all),
+                    self.list(&op.dests),
+                    self.types(&op.dests)
+                )
+            }
+            C::TMrgSortLists => {
+                let scratch = if op.named("tmp").is_empty() { " no_tmp" } else { "" };
+                let inner = format!("{scratch} {{exhausted = {}}}", op.attrs.bool("exhausted"));
+                self.dps("tmrgsort", all, &inner, op)
             }
             C::TColSum if all.len() == 2 => self.dps("tcolsum", all, " {isBinary = false}", op),
             C::GetBlockIdx | C::GetBlockNum | C::GetSubblockIdx => {
@@ -454,6 +488,15 @@ impl Printer<'_> {
             C::TStore if op.attrs.word("atomic").is_some() => {
                 attrs.push("atomicType = #pto<atomic_type atomic_add>".to_owned());
             }
+            C::MGather | C::MScatter => {
+                let (order, combine) = match op.opcode {
+                    C::MGather => ("gatherOob = #pto<gather_oob", None),
+                    _ => ("scatterOob = #pto<scatter_oob", op.attrs.word("atomic")),
+                };
+                attrs.push(format!("coalesce = #pto<coalesce {}>", op.attrs.word("mode").unwrap_or("elem")));
+                attrs.extend(op.attrs.word("out_of_range").map(|word| format!("{order} {word}>")));
+                attrs.extend(combine.map(|word| format!("scatterAtomicOp = #pto<scatter_atomic_op {word}>")));
+            }
             C::TCi if op.attrs.get("descending").is_some() => {
                 attrs.push(format!("descending = {}", op.attrs.bool("descending")));
             }
@@ -514,6 +557,13 @@ impl Printer<'_> {
         let name = cast_name(from, to);
         format!("{name} {} : {} to {}", self.list(&op.operands), element_name(from), element_name(to))
     }
+}
+
+/// The mask patterns, from 1; the digits are those of the last column first.
+pub(crate) const PATTERNS: [&str; 7] = ["P0101", "P1010", "P0001", "P0010", "P0100", "P1000", "P1111"];
+
+fn pattern_name(pattern: i64) -> Option<&'static str> {
+    PATTERNS.get(usize::try_from(pattern).ok()?.checked_sub(1)?).copied()
 }
 
 pub(crate) fn pad_word(pad: Pad) -> &'static str {

@@ -179,7 +179,12 @@ fn vector(cx: &Cx<'_>, op: &OpData) -> Check {
     }
     let out = cx.output(op)?;
     in_space(op, "destination", out, &[Space::Vec])?;
-    row_major(name, "destination", out, matches!(op.opcode, TRowSum | TRowMax | TRowMin | TRowProd | TRowArgMax | TRowArgMin))
+    row_major(
+        name,
+        "destination",
+        out,
+        matches!(op.opcode, TRowSum | TRowMax | TRowMin | TRowProd | TRowArgMax | TRowArgMin),
+    )
 }
 
 /// `column`: a column-major tile of one column will do.

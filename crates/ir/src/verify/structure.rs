@@ -212,7 +212,7 @@ impl Walk<'_> {
         if let Some(dest) = op.dest() {
             let ty = f.ty(dest);
             let (fits, wanted) = match op.opcode {
-                Opcode::TStore => (matches!(ty, Type::PartView { .. }), "a partition view"),
+                Opcode::TStore | Opcode::MScatter => (matches!(ty, Type::PartView { .. }), "a partition view"),
                 _ => (matches!(ty, Type::Tile(_)), "a tile"),
             };
             ensure!(fits, "destinations", "the destination of {} must be {wanted}, not {ty}", info.name);

@@ -413,7 +413,11 @@ fn tile(cx: &Cx<'_>, op: &OpData) -> Check {
                 return mismatch(format!("{name} makes a matrix of i32 or u32, not {out}"));
             }
             let rounds = op.attrs.int("rounds");
-            ensure!(matches!(rounds, None | Some(7 | 10)), "attribute-value", "{name} has 7 or 10 rounds, not {rounds:?}");
+            ensure!(
+                matches!(rounds, None | Some(7 | 10)),
+                "attribute-value",
+                "{name} has 7 or 10 rounds, not {rounds:?}"
+            );
             Ok(())
         }
         C::TGatherMask | C::TScatterMask => pattern(op, cx.tile(op.operands[0])?, out),

@@ -6,12 +6,14 @@ use ir::text::Result;
 use ir::{Attr, Attrs, Dim, Op, Opcode as C, TensorType, Type, Value};
 
 use super::{Attributes, Body, Item};
-use crate::print::pad_word;
+use crate::print::{PATTERNS, pad_word};
 
 /// `ins(…) outs(…)` of a tile operation.
 struct Dps {
     ins: Vec<Value>,
     outs: Vec<Value>,
+    /// It says that there is no scratch.
+    no_tmp: bool,
     /// Those inside `ins` and those after `outs`.
     inner: Attributes,
     attrs: Attributes,
@@ -54,11 +56,12 @@ impl Body<'_, '_, '_> {
                 self.make(C::AllocTile, &[&addr, &row, &col], &[], &[ty], Attrs::default())
             }
             "subview" => self.subview()?,
-            "treshape" => {
+            "treshape" | "bitcast" => {
                 let source = self.value()?;
                 self.types_of(&[source])?;
                 let ty = self.arrow()?;
-                self.make(C::TReshape, &[&[source]], &[], &[ty], Attrs::default())
+                let opcode = if name == "bitcast" { C::Bitcast } else { C::TReshape };
+                self.make(opcode, &[&[source]], &[], &[ty], Attrs::default())
             }
             "tgetval" => self.tgetval(start)?,
             "declare_local_array" => {
@@ -262,9 +265,25 @@ impl Body<'_, '_, '_> {
     fn dps(&mut self) -> Result<Dps> {
         self.p.c.expect("ins")?;
         self.p.c.expect("(")?;
-        let ins = self.values()?;
+        let mut ins = vec![self.value()?];
+        while self.p.c.eat(",") {
+            // A comma may stand before the attributes, too.
+            if self.p.c.peek() == Some('{') {
+                break;
+            }
+            ins.push(self.value()?);
+        }
+        let no_tmp = self.p.c.eat("no_tmp");
         let inner = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
         self.types_of(&ins)?;
+        if self.p.c.eat(",") {
+            let start = self.p.mark();
+            let axis = self.p.c.string()?;
+            if axis != "row" {
+                let message = format!("a mask pattern along {axis:?} is not supported; along \"row\" is");
+                return Err(self.p.c.error_from(start, "unsupported-op", message));
+            }
+        }
         self.p.c.expect(")")?;
         self.p.c.expect("outs")?;
         self.p.c.expect("(")?;
@@ -274,7 +293,7 @@ impl Body<'_, '_, '_> {
         let attrs = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
         self.no_trailing()?;
         let valid = if self.p.c.eat("tw.valid") { self.bracketed()? } else { Vec::new() };
-        Ok(Dps { ins, outs, inner, attrs, valid })
+        Ok(Dps { ins, outs, no_tmp, inner, attrs, valid })
     }
 
     /// Operands by name after the destinations (§1.5, form 3), and of pushes: none is supported.
@@ -302,6 +321,7 @@ impl Body<'_, '_, '_> {
     /// A tile operation whose operands are its groups in order.
     fn tile_op(&mut self, opcode: C, start: usize) -> Result<Op> {
         let mut dps = self.dps()?;
+        let opcode = self.form(opcode, &dps);
         let mut list = self.tile_attrs(opcode, &dps, start)?;
         let info = opcode.info();
         if opcode == C::TSetVal {
@@ -319,11 +339,17 @@ impl Body<'_, '_, '_> {
             dps.ins.swap(0, 1);
             list.set("reverse", Attr::Bool(true));
         }
+        // The scratch of `tsels` stands before the scalar.
+        if opcode == C::TSelS && dps.ins.len() == 4 {
+            dps.ins.swap(2, 3);
+        }
         let mut groups: Vec<Vec<Value>> = Vec::new();
+        let scratch = opcode == C::TMrgSortLists && !dps.no_tmp;
         let mut left = dps.ins.iter().copied();
         for operand in info.operands {
             groups.push(match operand.name {
                 "valid" => std::mem::take(&mut dps.valid),
+                "lists" => left.by_ref().take(dps.ins.len() - usize::from(scratch)).collect(),
                 _ => left.by_ref().take(1).collect(),
             });
         }
@@ -337,11 +363,28 @@ impl Body<'_, '_, '_> {
         Ok(self.make(opcode, &groups, &dps.outs, &[], list))
     }
 
+    /// Of the forms that share a name, the one with these operands.
+    fn form(&self, opcode: C, dps: &Dps) -> C {
+        match opcode {
+            C::TGather if dps.inner.get("maskPattern").is_some() => C::TGatherMask,
+            C::TScatter if dps.inner.get("maskPattern").is_some() => C::TScatterMask,
+            C::TMrgSort if dps.ins.get(1).is_none_or(|&v| self.f.ty(v).as_scalar().is_none()) => C::TMrgSortLists,
+            other => other,
+        }
+    }
+
     fn tile_attrs(&mut self, opcode: C, dps: &Dps, start: usize) -> Result<Attrs> {
         let mut list = Attrs::default();
         let (inner, outer): (&[&str], &[&str]) = match opcode {
             C::TCvt => (&["rmode", "satmode"], &[]),
             C::TColSum => (&["isBinary"], &[]),
+            C::TCmp | C::TCmpS => (&["cmpMode"], &[]),
+            C::TTri => (&["upperOrLower"], &[]),
+            C::TRandom => (&["rounds"], &[]),
+            C::TGatherMask | C::TScatterMask => (&["maskPattern"], &[]),
+            C::TMrgSortLists => (&["exhausted"], &[]),
+            C::MGather => (&[], &["coalesce", "gatherOob"]),
+            C::MScatter => (&[], &["coalesce", "scatterOob", "scatterAtomicOp"]),
             C::TStore => (&[], &["atomicType"]),
             C::TCi => (&[], &["descending"]),
             C::TFillPad => (&[], &["tw.pad"]),
@@ -363,6 +406,36 @@ impl Body<'_, '_, '_> {
                     Some("ON") => list.set("saturate", Attr::Bool(true)),
                     Some("OFF") => list.set("saturate", Attr::Bool(false)),
                     Some(other) => return refuse(format!("the saturation mode {other} is not supported")),
+                }
+            }
+            C::TCmp | C::TCmpS => {
+                list.set("predicate", Attr::Word(dps.inner.word("cmpMode").unwrap_or("eq").to_owned()))
+            }
+            C::TTri => match dps.inner.int("upperOrLower") {
+                None | Some(0) => {}
+                Some(_) => list.set("upper", Attr::Bool(true)),
+            },
+            C::TRandom => {
+                if let Some(rounds) = dps.inner.int("rounds") {
+                    list.set("rounds", Attr::Int(rounds));
+                }
+            }
+            C::TGatherMask | C::TScatterMask => {
+                let word = dps.inner.word("maskPattern").unwrap_or_default();
+                let Some(pattern) = PATTERNS.iter().position(|p| *p == word) else {
+                    return refuse(format!("there is no mask pattern `{word}`; there are {}", PATTERNS.join(", ")));
+                };
+                list.set("pattern", Attr::Int(pattern as i64 + 1));
+            }
+            C::TMrgSortLists if dps.inner.bool("exhausted") == Some(true) => list.set("exhausted", Attr::Bool(true)),
+            C::MGather | C::MScatter => {
+                list.set("mode", Attr::Word(dps.attrs.word("coalesce").unwrap_or("elem").to_owned()));
+                let order = dps.attrs.word("gatherOob").or(dps.attrs.word("scatterOob")).filter(|w| *w != "undefined");
+                if let Some(word) = order {
+                    list.set("out_of_range", Attr::Word(word.to_owned()));
+                }
+                if let Some(word) = dps.attrs.word("scatterAtomicOp").filter(|w| *w != "none") {
+                    list.set("atomic", Attr::Word(word.to_owned()));
                 }
             }
             // The order of a sum is the profile's (semantics rule 7).
