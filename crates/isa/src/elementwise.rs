@@ -3,16 +3,24 @@
 //! Domain: the destination's valid region. All operands have the destination's element type; a scalar is cast to it
 //! first (`isa.md` §2.2).
 
+mod bitwise;
+mod part;
+mod remainder;
+
 use std::marker::PhantomData;
 
 use dtype::{DType, Scalar};
 
 use crate::math;
-use crate::number::{Float, Number, with_number};
+use crate::number::{Float, Number, with_bits, with_number};
 use crate::plane::{self, Arena, Layout, Plane};
 use crate::simd::{Half, Simd, narrow_half, widen_half};
-use crate::tier::{Kernel, dispatch};
+use crate::tier::{Kernel, dispatch, portable};
 use crate::{Fault, Tile};
+
+use bitwise::BitNot;
+pub(crate) use part::check_cover;
+pub use part::part;
 
 /// An operation on two elements.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -29,6 +37,24 @@ pub enum BinaryOp {
     StdMax,
     /// C++ `std::min(a, b)`: `b < a ? b : a`.
     StdMin,
+    /// The remainder of the flooring division: its sign is the divisor's. Integers are exact; by zero gives all ones, as
+    /// `Div`. Floats (`isa.md` §2.2): q = floor(a ÷ b), r = a − q·b, each operation rounded on its own, and r + b if r and
+    /// b then have opposite signs; f16 and bf16 do all of it in f32 and round the end. So a large quotient gives an
+    /// inexact remainder, and an infinite divisor NaN.
+    Rem,
+    /// C `fmod`: the remainder of the truncating division, exact; its sign is the dividend's. Integers by zero as `Div`.
+    Fmod,
+    /// Integers, bit by bit.
+    And,
+    Or,
+    Xor,
+    /// Integers. A count of the width or more, and a negative one, shifts everything out: 0.
+    Shl,
+    /// Integers, arithmetic for signed types. A count of the width or more, and a negative one, leaves 0, or copies of the
+    /// sign.
+    Shr,
+    /// Floats: `a > 0 ? a : b·a`, where b is the slope. NaN stays NaN.
+    LeakyRelu,
 }
 
 /// A function of one element.
@@ -50,10 +76,13 @@ pub enum UnaryOp {
     Neg,
     /// max(x, 0): NaN stays, −0 becomes +0.
     Relu,
+    /// Integers: every bit inverted.
+    Not,
 }
 
 const ARITHMETIC: &str = "every type but i1";
 const FLOATS: &str = "f16, bf16, f32";
+const INTEGERS: &str = "integers";
 
 /// `dst = a op b`, element by element.
 pub fn binary(mem: &mut [u8], op: BinaryOp, dst: &Tile, a: &Tile, b: &Tile) -> Result<(), Fault> {
@@ -185,29 +214,75 @@ fn expand(
 
 /// The operands have been checked over the destination's valid region, and may be read while it is written.
 fn binary_layouts(mem: Arena, op: BinaryOp, dst: &Tile, a: Layout, b: Layout) -> Result<(), Fault> {
-    let d = mem.layout(dst);
-    let size = dst.dtype.size();
-    let (rows, cols) = (dst.valid_rows as usize, dst.valid_cols as usize);
-    macro_rules! run {
-        ($t:ty, $f:ident) => {
-            plane::for_each(rows, cols, &[d, a, b], |rows, cols, planes| {
-                let (rows, cols, [d, a, b]) = plane::straighten(rows, cols, planes, [size; 3]);
-                // SAFETY: the planes lie in regions that were checked against their memory.
-                unsafe { dispatch(BinaryKernel::<$t, $f> { rows, cols, d, a, b, marker: PhantomData }) }
-            })
-        };
+    let area = Area { rows: dst.valid_rows as usize, cols: dst.valid_cols as usize, d: mem.layout(dst), a, b };
+    // SAFETY: the callers checked the layouts over the area.
+    unsafe {
+        match op {
+            BinaryOp::And | BinaryOp::Or | BinaryOp::Xor | BinaryOp::Shl | BinaryOp::Shr => {
+                bitwise::binary(op, dst.dtype, area)
+            }
+            BinaryOp::Rem | BinaryOp::Fmod => remainder::binary(op, dst.dtype, area),
+            BinaryOp::LeakyRelu => match dst.dtype {
+                DType::F32 => area.run::<f32, LeakyRelu>(),
+                DType::F16 => area.run::<crate::number::F16, LeakyRelu>(),
+                DType::BF16 => area.run::<crate::number::BF16, LeakyRelu>(),
+                d => Err(Fault::dtype("a leaky ReLU", &[d], FLOATS)),
+            },
+            _ => with_number!(dst.dtype, T => match op {
+                BinaryOp::Add => area.run::<T, Add>(),
+                BinaryOp::Sub => area.run::<T, Sub>(),
+                BinaryOp::Mul => area.run::<T, Mul>(),
+                BinaryOp::Div => area.run::<T, Div>(),
+                BinaryOp::Max => area.run::<T, Max>(),
+                BinaryOp::Min => area.run::<T, Min>(),
+                BinaryOp::StdMax => area.run::<T, StdMax>(),
+                _ => area.run::<T, StdMin>(),
+            }, _ => Err(Fault::dtype("an elementwise operation", &[dst.dtype], ARITHMETIC))),
+        }
     }
-    with_number!(dst.dtype, T => match op {
-        BinaryOp::Add => run!(T, Add),
-        BinaryOp::Sub => run!(T, Sub),
-        BinaryOp::Mul => run!(T, Mul),
-        BinaryOp::Div => run!(T, Div),
-        BinaryOp::Max => run!(T, Max),
-        BinaryOp::Min => run!(T, Min),
-        BinaryOp::StdMax => run!(T, StdMax),
-        BinaryOp::StdMin => run!(T, StdMin),
-    }, _ => return Err(Fault::dtype("an elementwise operation", &[dst.dtype], ARITHMETIC)));
-    Ok(())
+}
+
+/// The operands of an operation on two elements, over `rows × cols`.
+#[derive(Clone, Copy)]
+struct Area {
+    rows: usize,
+    cols: usize,
+    d: Layout,
+    a: Layout,
+    b: Layout,
+}
+
+impl Area {
+    /// # Safety
+    ///
+    /// The layouts are valid over the area for elements of `T`; a source shares bytes with the destination only where
+    /// it coincides with it element by element.
+    unsafe fn run<T: Number, O: Op2<T> + Wide>(self) -> Result<(), Fault> {
+        self.planes::<T>(|rows, cols, [d, a, b]| {
+            // SAFETY: the caller's promise.
+            unsafe { dispatch(BinaryKernel::<T, O> { rows, cols, d, a, b, marker: PhantomData }) }
+        })
+    }
+
+    /// As [`Area::run`], for operations that no vector extension has: one instance.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Area::run`].
+    unsafe fn run_scalar<T: Number, O: Op2<T> + Wide>(self) -> Result<(), Fault> {
+        self.planes::<T>(|rows, cols, [d, a, b]| {
+            // SAFETY: the caller's promise.
+            unsafe { portable(BinaryKernel::<T, O> { rows, cols, d, a, b, marker: PhantomData }) }
+        })
+    }
+
+    fn planes<T>(self, mut f: impl FnMut(usize, usize, [Plane; 3])) -> Result<(), Fault> {
+        plane::for_each(self.rows, self.cols, &[self.d, self.a, self.b], |rows, cols, planes| {
+            let (rows, cols, planes) = plane::straighten(rows, cols, planes, [size_of::<T>(); 3]);
+            f(rows, cols, planes);
+        });
+        Ok(())
+    }
 }
 
 /// `dst = op(a)`, element by element.
@@ -254,6 +329,8 @@ pub fn unary(mem: &mut [u8], op: UnaryOp, dst: &Tile, a: &Tile) -> Result<(), Fa
         UnaryOp::Abs => numbers!(Abs),
         UnaryOp::Neg => numbers!(Neg),
         UnaryOp::Relu => numbers!(Relu),
+        UnaryOp::Not if dst.dtype.is_int() => with_bits!(size, T => run!(T, BitNot)),
+        UnaryOp::Not => return Err(Fault::dtype("an inversion of bits", &[dst.dtype], INTEGERS)),
     }
     Ok(())
 }
@@ -274,10 +351,12 @@ pub(crate) trait Op2<T> {
 
 /// How an operation on 16-bit floats is done in f32, if it is.
 pub(crate) trait Wide {
-    const YES: bool;
+    const YES: bool = false;
 
-    /// Exact, or rounded so that rounding to `T` gives the operation's result.
-    fn wide<T: Number>(a: f32, b: f32) -> f32;
+    /// Exact, or rounded so that rounding to `T` gives the operation's result. Nobody asks if `YES` is not set.
+    fn wide<T: Number>(a: f32, _b: f32) -> f32 {
+        a
+    }
 }
 
 macro_rules! op2 {
@@ -304,10 +383,14 @@ op2! {
     StdMin std_min;
 }
 
+// On the bits of the elements themselves.
+impl Wide for Max {}
+impl Wide for Min {}
+
 macro_rules! wide {
-    ($($name:ident: $yes:literal, $a:ident, $b:ident => $body:expr;)*) => {$(
+    ($($name:ident: $a:ident, $b:ident => $body:expr;)*) => {$(
         impl Wide for $name {
-            const YES: bool = $yes;
+            const YES: bool = true;
 
             #[inline(always)]
             fn wide<T: Number>($a: f32, $b: f32) -> f32 {
@@ -318,15 +401,22 @@ macro_rules! wide {
 }
 
 wide! {
-    Add: true, a, b => a + b;
-    Sub: true, a, b => a - b;
-    Mul: true, a, b => T::wide_product(a, b);
-    Div: true, a, b => a / b;
-    // On the bits of the elements themselves.
-    Max: false, a, b => a.larger(b);
-    Min: false, a, b => a.smaller(b);
-    StdMax: true, a, b => a.std_max(b);
-    StdMin: true, a, b => a.std_min(b);
+    Add: a, b => a + b;
+    Sub: a, b => a - b;
+    Mul: a, b => T::wide_product(a, b);
+    Div: a, b => a / b;
+    StdMax: a, b => a.std_max(b);
+    StdMin: a, b => a.std_min(b);
+    LeakyRelu: a, b => if a > 0.0 { a } else { T::wide_product(b, a) };
+}
+
+struct LeakyRelu;
+
+impl<T: Float> Op2<T> for LeakyRelu {
+    #[inline(always)]
+    fn f(a: T, b: T) -> T {
+        if a.widen() > 0.0 { a } else { b.mul(a) }
+    }
 }
 
 pub(crate) trait Op1<T> {

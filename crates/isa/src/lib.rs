@@ -42,7 +42,7 @@ mod transfer;
 pub use convert::convert;
 pub use copy::{Pad, copy, copy_across, fill_pad, transpose};
 pub use digest::{digest, digest_store, digest_view};
-pub use elementwise::{BinaryOp, UnaryOp, binary, binary_scalar, col_expand, row_expand, unary};
+pub use elementwise::{BinaryOp, UnaryOp, binary, binary_scalar, col_expand, part, row_expand, unary};
 pub use fault::Fault;
 pub use fill::{fill, fill_all, iota};
 pub use matmul::{Init, matmul};

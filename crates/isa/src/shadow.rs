@@ -87,6 +87,17 @@ pub fn binary(mem: &mut [u8], _op: BinaryOp, dst: &Tile, a: &Tile, b: &Tile) -> 
     write(mem, dst, region, |m, r, c| element(m, a, r, c) & element(m, b, r, c))
 }
 
+/// Where one source alone is valid, its definedness alone counts.
+pub fn part(mem: &mut [u8], _op: BinaryOp, dst: &Tile, a: &Tile, b: &Tile) -> Result<(), Fault> {
+    crate::elementwise::check_cover(dst, a, b)?;
+    let region = valid(dst);
+    for (t, name) in [(a, "first source"), (b, "second source")] {
+        t.check_region(name, mem.len(), t.valid_rows.min(region.0), t.valid_cols.min(region.1))?;
+    }
+    let holds = |m: &[u8], t: &Tile, r, c| r >= t.valid_rows || c >= t.valid_cols || element(m, t, r, c);
+    write(mem, dst, region, |m, r, c| holds(m, a, r, c) && holds(m, b, r, c))
+}
+
 pub fn binary_scalar(
     mem: &mut [u8],
     _op: BinaryOp,

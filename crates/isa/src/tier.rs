@@ -103,8 +103,13 @@ pub(crate) unsafe fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     unsafe { portable(kernel) }
 }
 
+/// Runs a kernel as every host can. For loops that no extension helps, in which case three instances would be two too many.
+///
+/// # Safety
+///
+/// As for [`dispatch`].
 #[inline(never)]
-unsafe fn portable<K: Kernel>(kernel: K) -> K::Output {
+pub(crate) unsafe fn portable<K: Kernel>(kernel: K) -> K::Output {
     // SAFETY: the caller's promise.
     unsafe { kernel.run::<crate::simd::Portable>() }
 }

@@ -49,6 +49,7 @@ fn cases() -> Vec<Case> {
     let p = Profile::A5;
     vec![
         case!("binary", d, (3, 7), [a, b], binary(BinaryOp::Add, &d, &a, &b)),
+        case!("part", d, (3, 7), [a, b.with_valid(2, 5)], part(BinaryOp::Add, &d, &a, &b.with_valid(2, 5))),
         case!("in place", a, (3, 7), [a, b], binary(BinaryOp::Add, &a, &a, &b)),
         case!("scalar", d, (3, 7), [a], binary_scalar(BinaryOp::Add, &d, &a, Scalar::f32(1.0), false)),
         case!("unary", d, (3, 7), [a], unary(UnaryOp::Neg, &d, &a)),

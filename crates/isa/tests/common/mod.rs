@@ -1,6 +1,8 @@
 //! What the tests of this crate share: a seeded generator, arenas, and runs on every tier.
 #![allow(dead_code)]
 
+pub(crate) mod tiles;
+
 use std::io::Write;
 
 use isa::{Tier, Tile, tier};
@@ -58,4 +60,17 @@ pub(crate) fn tiers(f: impl Fn(Tier)) {
             });
         }
     }
+}
+
+/// `f` must fail, on memory that it leaves as it was.
+pub(crate) fn refused<R: std::fmt::Debug>(mem: &[u8], f: impl FnOnce(&mut [u8]) -> Result<R, isa::Fault>) -> String {
+    let mut after = mem.to_vec();
+    let fault = f(&mut after).unwrap_err();
+    assert!(after == mem, "{fault}: a refused instruction changed memory");
+    fault.to_string()
+}
+
+/// An integer element as a number.
+pub(crate) fn integer(s: dtype::Scalar) -> i128 {
+    if s.dtype == dtype::DType::U64 { s.bits as i128 } else { s.as_i64().unwrap() as i128 }
 }
