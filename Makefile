@@ -29,7 +29,7 @@ demo: setup
 
 # The Python module has its tests in Python: it does not link without an interpreter.
 test: setup
-	cargo test --release --workspace --exclude python
+	GENERATE_SECONDS=60 cargo test --release --workspace --exclude python
 	$(BIN)/python -m pytest
 
 bench: setup

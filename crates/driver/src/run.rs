@@ -220,7 +220,7 @@ fn written_values(f: &ir::Function) -> BTreeSet<Value> {
     let mut written = BTreeSet::new();
     for &op in &ops {
         let op = &f.ops[op];
-        if matches!(op.opcode, Opcode::Store | Opcode::Write) {
+        if matches!(op.opcode, Opcode::Store | Opcode::Scatter | Opcode::Write) {
             written.extend(op.named("tensor"));
         }
     }

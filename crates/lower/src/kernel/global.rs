@@ -24,7 +24,8 @@ impl Kernel<'_> {
     fn load_places(&self, value: Value) -> Vec<Place> {
         let mut places: Vec<Place> = self.spaces.needs(value).collect();
         if places.is_empty() {
-            places.push(if self.spaces.vector { Place::Vec } else { Place::Mat { transposed: false } });
+            let cube_only = self.spaces.cube && !self.spaces.vector;
+            places.push(if cube_only { Place::Mat { transposed: false } } else { Place::Vec });
         }
         places
     }
