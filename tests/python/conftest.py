@@ -39,3 +39,17 @@ def cli(tmp_path):
         )
 
     return run
+
+
+def pytest_terminal_summary(terminalreporter):
+    """How many combinations of operation, element type and machine were compared with an oracle."""
+    oracle = sys.modules.get("test_oracle")
+    if oracle is None or not oracle.RESULTS:
+        return
+    for machine in oracle.MACHINES:
+        results = [compared for (_, _, at), compared in oracle.RESULTS.items() if at == machine]
+        compared = sum(results)
+        terminalreporter.write_line(
+            f"operation x element type on {machine}: {compared} compared with an oracle, "
+            f"{len(results) - compared} refused"
+        )
