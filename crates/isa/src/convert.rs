@@ -126,6 +126,9 @@ unsafe fn convert_fast(a: Area, from: DType, to: DType, mode: RoundMode, saturat
         (DType::I8, H, ..) => run!(FromInt::<i8, F16>::new()),
         (DType::U8, H, ..) => run!(FromInt::<u8, F16>::new()),
         (DType::I32, DType::I16, ..) if !saturate => run!(Truncate32To16),
+        // Between equal types nothing is left to the pair: `None` is to nearest.
+        (S, S, _, Some(_)) if mode == RoundMode::None => run!(ToIntegral { integral: Integral::Even }),
+        (S, S, _, Some(integral)) => run!(ToIntegral { integral }),
         (S, DType::I32, _, Some(i)) => run!(ToInt::<f32, i32>::new(i, saturate)),
         (S, DType::I16, _, Some(i)) => run!(ToInt::<f32, i16>::new(i, saturate)),
         (B, DType::I32, _, Some(i)) => run!(ToInt::<BF16, i32>::new(i, saturate)),
@@ -373,6 +376,39 @@ enum Integral {
     Ceil,
 }
 
+impl Integral {
+    /// The integral value; the sign of a zero may be lost.
+    #[inline(always)]
+    fn round(self, x: f32) -> f32 {
+        match self {
+            Integral::Trunc => x.trunc(),
+            Integral::Even => x.round_ties_even(),
+            Integral::Away => {
+                let t = x.trunc();
+                t + if (x - t).abs() >= 0.5 { 1f32.copysign(x) } else { 0.0 }
+            }
+            Integral::Floor => x.floor(),
+            Integral::Ceil => x.ceil(),
+        }
+    }
+}
+
+/// f32 to an integral f32, which has the sign of its source.
+#[derive(Clone, Copy)]
+struct ToIntegral {
+    integral: Integral,
+}
+
+impl Hop for ToIntegral {
+    type From = f32;
+    type To = f32;
+
+    #[inline(always)]
+    fn one(&self, x: f32) -> f32 {
+        float::canonical(self.integral.round(x).copysign(x))
+    }
+}
+
 /// Float to an integer of at most 32 bits: round, saturate to i32, keep the low bits or clamp.
 #[derive(Clone, Copy)]
 struct ToInt<T, I> {
@@ -420,17 +456,8 @@ impl<T: Float, I: Int> Hop for ToInt<T, I> {
 impl<T, I: Int> ToInt<T, I> {
     #[inline(always)]
     fn integer(&self, x: f32) -> I {
-        let t = match self.integral {
-            Integral::Trunc => x,
-            Integral::Even => x.round_ties_even(),
-            Integral::Away => {
-                let t = x.trunc();
-                t + if (x - t).abs() >= 0.5 { 1f32.copysign(x) } else { 0.0 }
-            }
-            Integral::Floor => x.floor(),
-            Integral::Ceil => x.ceil(),
-        };
-        let v = saturated(t);
+        // What truncates needs no rounding before.
+        let v = saturated(if let Integral::Trunc = self.integral { x } else { self.integral.round(x) });
         if self.saturate { I::clamped(v) } else { I::low_bits(v) }
     }
 }

@@ -16,6 +16,8 @@ pub enum Fault {
     Shape { operand: &'static str, reason: String },
     /// The instruction does not exist for these element types.
     DType { op: &'static str, found: Vec<DType>, supported: &'static str },
+    /// Element `at` of an index tile is not in `0..bound`.
+    Index { index: i64, bound: u64, at: (u32, u32) },
     /// Something else that the instruction cannot do.
     Unsupported { what: String },
     /// Global memory refused.
@@ -54,6 +56,9 @@ impl fmt::Display for Fault {
                     write!(f, "{}{d}", if k == 0 { "" } else { ", " })?;
                 }
                 write!(f, "; supported: {supported}")
+            }
+            Fault::Index { index, bound, at } => {
+                write!(f, "index {index} at ({}, {}) is out of range: there are {bound} to choose from", at.0, at.1)
             }
             Fault::Unsupported { what } => f.write_str(what),
             Fault::Memory(e) => write!(f, "global memory: {e}"),

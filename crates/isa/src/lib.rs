@@ -6,8 +6,8 @@
 //!
 //! # Rules that hold for every instruction
 //!
-//! * **Domain** (`isa.md` §2.0): the valid region of the destination, except for reductions, transposes and stores (that of
-//!   the source) and matmul (m, k from the left operand, n from the right one). A domain without elements is a no-op.
+//! * **Domain** (`isa.md` §2.0): the valid region of the destination, except for reductions, transposes, comparisons, sorts,
+//!   scatters and stores (that of the source) and matmul (m, k from the left operand, n from the right one). A domain without elements is a no-op.
 //!   Sources are read over the domain, valid or not; their *physical* extent must cover it. Bytes outside the domain keep
 //!   what they were (what is undefined about them is the business of [`shadow`]).
 //! * **Aliasing**: the result is that of reading every source before writing the destination, however they overlap
@@ -21,33 +21,46 @@
 // Raw loops over checked byte ranges are what this crate is for; each block states why it is sound.
 #![allow(unsafe_code)]
 
+mod compare;
 mod convert;
 mod copy;
 mod digest;
 mod elementwise;
 mod fault;
 mod fill;
+mod gather;
+mod index;
+mod indexed;
 mod math;
 mod matmul;
 mod number;
 mod plane;
+mod random;
 mod reduce;
 mod scalar;
+mod select;
 pub mod shadow;
 mod simd;
+mod sort;
 pub mod tier;
 mod tile;
 mod transfer;
 
+pub use compare::{Predicate, compare, compare_scalar};
 pub use convert::convert;
 pub use copy::{Pad, copy, copy_across, fill_pad, transpose};
 pub use digest::{digest, digest_store, digest_view};
 pub use elementwise::{BinaryOp, UnaryOp, binary, binary_scalar, col_expand, part, row_expand, unary};
 pub use fault::Fault;
-pub use fill::{fill, fill_all, iota};
+pub use fill::{fill, fill_all, iota, triangle};
+pub use gather::{Pattern, gather, gather_blocks, gather_mask, scatter, scatter_mask};
+pub use indexed::{Atomic, GatherMode, OutOfRange, ScatterMode, gather_view, scatter_view};
 pub use matmul::{Init, matmul};
-pub use reduce::{Reduce, col_reduce, row_reduce};
+pub use random::random;
+pub use reduce::{Arg, Reduce, arg_reduce_cols, arg_reduce_rows, col_reduce, row_reduce};
 pub use scalar::{get, set};
+pub use select::{select, select_scalar};
+pub use sort::{merge_lists, merge_sort, sort32};
 pub use tier::Tier;
 pub use tile::{Order, Tile};
 pub use transfer::{load, store};

@@ -27,6 +27,7 @@ use dtype::{DType, Profile};
 
 use blocks::{Output, Start};
 
+use crate::number::{BF16, F16, Float};
 use crate::plane::{self, Arena, Layout};
 use crate::{Fault, Order, Tile};
 
@@ -35,11 +36,11 @@ use crate::{Fault, Order, Tile};
 pub enum Init {
     Zero,
     Accumulate,
-    /// A row vector of the accumulator's type, 1×n.
+    /// A row vector, 1×n, of the accumulator's type; or of f16 or bf16, which widen exactly to f32.
     Bias(Tile),
 }
 
-const TYPES: &str = "f32 <- f32 x f32, f16 x f16, bf16 x bf16; i32 <- i8 x i8";
+const TYPES: &str = "f32 <- f32 x f32, f16 x f16, bf16 x bf16; i32 <- i8 x i8; a bias of the accumulator's type, or f16 or bf16 for f32";
 
 /// Working memory, kept per thread so that an instruction allocates nothing once it is warm.
 #[derive(Default)]
@@ -70,7 +71,9 @@ pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, pr
             | (DType::F32, DType::BF16, DType::BF16)
             | (DType::I32, DType::I8, DType::I8)
     );
-    if !ok || bias.is_some_and(|b| b.dtype != acc.dtype) {
+    let starts =
+        |b: &Tile| b.dtype == acc.dtype || (acc.dtype == DType::F32 && matches!(b.dtype, DType::F16 | DType::BF16));
+    if !ok || !bias.is_none_or(starts) {
         let mut found = vec![acc.dtype, lhs.dtype, rhs.dtype];
         found.extend(bias.map(|b| b.dtype));
         return Err(Fault::DType { op: "a matrix product", found, supported: TYPES });
@@ -100,8 +103,14 @@ pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, pr
             Init::Accumulate => Start::Itself,
             Init::Bias(b) => {
                 let row = pack::words(&mut scratch.bias, width);
-                let row_layout = Layout::strided(row.as_mut_ptr().cast(), 0, 4);
-                crate::copy::move_layouts((1, n as u32), row_layout, mem.layout(b), 4);
+                match b.dtype {
+                    DType::F16 => widen_bias::<F16>(mem.layout(b), &mut row[..n]),
+                    DType::BF16 => widen_bias::<BF16>(mem.layout(b), &mut row[..n]),
+                    _ => {
+                        let row_layout = Layout::strided(row.as_mut_ptr().cast(), 0, 4);
+                        crate::copy::move_layouts((1, n as u32), row_layout, mem.layout(b), 4);
+                    }
+                }
                 Start::Row(row.as_ptr())
             }
         };
@@ -130,4 +139,12 @@ pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, pr
         }
     });
     Ok(())
+}
+
+/// The first row of a layout of 16-bit floats, as the bits of f32.
+fn widen_bias<T: Float>(from: Layout, row: &mut [u32]) {
+    for (c, word) in row.iter_mut().enumerate() {
+        // SAFETY: the caller checked the bias over as many columns as there are words.
+        *word = unsafe { from.at(0, c).ptr.cast::<T>().read_unaligned() }.widen().to_bits();
+    }
 }

@@ -27,6 +27,8 @@ pub(crate) trait Number: Copy + 'static {
     /// C++ `std::max(self, o)`: `self < o ? o : self`.
     fn std_max(self, o: Self) -> Self;
     fn std_min(self, o: Self) -> Self;
+    /// IEEE: false on NaN, and −0 is not below +0.
+    fn less(self, o: Self) -> bool;
     fn neg(self) -> Self;
     fn abs(self) -> Self;
     /// The element, or the canonical NaN.
@@ -54,6 +56,8 @@ macro_rules! integer {
             fn std_max(self, o: Self) -> Self { if self > o { self } else { o } }
             #[inline(always)]
             fn std_min(self, o: Self) -> Self { if self < o { self } else { o } }
+            #[inline(always)]
+            fn less(self, o: Self) -> bool { self < o }
             #[inline(always)]
             fn neg(self) -> Self { self.wrapping_neg() }
             #[inline(always)]
@@ -101,6 +105,10 @@ impl Number for f32 {
     #[inline(always)]
     fn std_min(self, o: Self) -> Self {
         float::canonical(if o < self { o } else { self })
+    }
+    #[inline(always)]
+    fn less(self, o: Self) -> bool {
+        self < o
     }
     #[inline(always)]
     fn neg(self) -> Self {
@@ -241,6 +249,10 @@ macro_rules! half {
             #[inline(always)]
             fn std_min(self, o: Self) -> Self {
                 Self::narrow(self.widen().std_min(o.widen()))
+            }
+            #[inline(always)]
+            fn less(self, o: Self) -> bool {
+                self.widen() < o.widen()
             }
             #[inline(always)]
             fn neg(self) -> Self {

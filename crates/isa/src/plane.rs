@@ -101,6 +101,16 @@ impl Layout {
         Layout { plane: Plane { ptr, rs, cs }, boxes: None }
     }
 
+    /// Rows of `cols` elements of `size` bytes, one after another.
+    pub(crate) fn dense(bytes: &mut [u8], cols: u32, size: usize) -> Layout {
+        Layout::strided(bytes.as_mut_ptr(), cols as isize * size as isize, size as isize)
+    }
+
+    /// A checked tile that is only read.
+    pub(crate) fn of(mem: &[u8], tile: &Tile) -> Layout {
+        Layout::tile(mem.as_ptr().cast_mut(), tile)
+    }
+
     /// The same operand, counted from row `row` on.
     pub(crate) fn rows_from(mut self, row: usize) -> Layout {
         match &mut self.boxes {
@@ -337,6 +347,23 @@ pub(crate) fn overlap(a: &Tile, a_region: (u32, u32), b: &Tile, b_region: (u32, 
         }
     }
     true
+}
+
+/// The elements of a region, one row after another, as bytes.
+pub(crate) fn dense(source: Layout, region: (u32, u32), size: usize) -> Vec<u8> {
+    let pitch = region.1 as usize * size;
+    let mut bytes = vec![0; region.0 as usize * pitch];
+    crate::copy::move_layouts(region, Layout::dense(&mut bytes, region.1, size), source, size);
+    bytes
+}
+
+/// A region whose rows lie element after element: `source` itself if they do, else a copy of it that `copy` holds.
+pub(crate) fn in_rows(source: Layout, region: (u32, u32), size: usize, copy: &mut Vec<u8>) -> Layout {
+    if source.boxes.is_none() && source.plane.cs == size as isize {
+        return source;
+    }
+    *copy = dense(source, region, size);
+    Layout::dense(copy, region.1, size)
 }
 
 /// A global-memory view as a matrix of [product of the leading extents, last extent]: calls `f(first row, rows, plane

@@ -14,35 +14,61 @@
 //!   tree; the groups' sums are added from the first to the last.
 //! * `cpu-compat`: left to right; f16 and bf16 in f32, rounded once at the end.
 //!
+//! **Products along a row**, L = 32 ÷ element size lanes (`isa.md` §2.5, "block-wise"), every multiplication rounded to the
+//! element type: lane l is the product of the elements l, l + L, l + 2L, … from left to right, and the lanes (of which a row
+//! shorter than L has fewer) are multiplied from the first to the last. `cpu-compat`: as its sum.
+//!
 //! The *pair tree* adds neighbours (0 and 1, 2 and 3, …) and repeats; an odd last element moves up as it is.
 //!
-//! **Sums down a column**: top to bottom, rounded to the element type at every step, in all profiles.
+//! **Sums and products down a column**: top to bottom, rounded to the element type at every step, in all profiles.
 //!
 //! **Max and min** have one result in any order: NaN propagates and −0 < +0. `cpu-compat`: the C++ chain from the first
 //! element on, `acc < x ? x : acc`, so NaN shows only if it comes first.
 //!
-//! A row sum of no columns is 0 (`dsl.md` §0); other reductions of an empty axis do nothing.
+//! A row sum of no columns is 0 (`dsl.md` §0), and so a row product of none is 1; other reductions of an empty axis do
+//! nothing.
+//!
+//! **The place of the largest or smallest element**: the first one that is greater (less) than all before it, by IEEE
+//! comparison: the first of equals, −0 equal to +0, and NaN only where it comes first. In all profiles; of an empty axis,
+//! nothing.
+
+mod arg;
 
 use std::marker::PhantomData;
 
-use dtype::Profile;
+use dtype::{Profile, Scalar};
 
-use crate::elementwise::{Add, Max, Min, Op2, StdMax, StdMin, same_types};
+use crate::elementwise::{Add, Max, Min, Mul, Op2, StdMax, StdMin, same_types};
 use crate::number::{BF16, F16, Float, Number, with_number};
 use crate::plane::{self, Arena, Layout, Plane};
 use crate::simd::Simd;
 use crate::tier::{Kernel, dispatch};
-use crate::{Fault, Order, Tile};
+use crate::{Fault, Tile};
+
+pub(crate) use arg::check as check_arg;
+pub use arg::{Arg, arg_reduce_cols, arg_reduce_rows};
 
 /// How a row or a column becomes one element.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub enum Reduce {
     Sum,
+    Prod,
     Max,
     Min,
 }
 
 const TYPES: &str = "every type but i1";
+
+impl Reduce {
+    /// What a row of no elements gives, if anything.
+    pub(crate) fn of_nothing(self) -> Option<i64> {
+        match self {
+            Reduce::Sum => Some(0),
+            Reduce::Prod => Some(1),
+            Reduce::Max | Reduce::Min => None,
+        }
+    }
+}
 
 /// `dst[i, 0] = reduce over j of src[i, j]`.
 pub fn row_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: Profile) -> Result<(), Fault> {
@@ -55,26 +81,17 @@ pub fn row_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
         return Ok(());
     }
     if cols == 0 {
-        if op == Reduce::Sum {
-            let mut zero = [0u8; 8];
-            crate::copy::move_elements(mem, dst, (rows, 1), Layout::strided(zero.as_mut_ptr(), 0, 0));
+        if let Some(value) = op.of_nothing() {
+            let mut bytes = Scalar::from_i64(dst.dtype, value).to_le_bytes();
+            crate::copy::move_elements(mem, dst, (rows, 1), Layout::strided(bytes.as_mut_ptr(), 0, 0));
         }
         return Ok(());
     }
     let source = plane::source(mem, src, (rows, cols), dst, (rows, 1), false);
     let d = mem.layout(dst);
     // Rows that do not lie element after element are gathered first.
-    let size = src.dtype.size();
     let mut gathered = Vec::new();
-    let dense = if src.order == Order::RowMajor {
-        source.layout
-    } else {
-        let pitch = cols as usize * size;
-        gathered.resize(rows as usize * pitch, 0u8);
-        let rows_of = Layout::strided(gathered.as_mut_ptr(), pitch as isize, size as isize);
-        crate::copy::move_layouts((rows, cols), rows_of, source.layout, size);
-        rows_of
-    };
+    let dense = plane::in_rows(source.layout, (rows, cols), src.dtype.size(), &mut gathered);
     let mut done = Ok(());
     plane::for_each(rows as usize, 1, &[d, dense], |rows, _, [d, s]| {
         let n = cols as usize;
@@ -114,6 +131,7 @@ pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
     }
     with_number!(src.dtype, T => match (op, compat) {
         (Reduce::Sum, _) => run!(T, Add),
+        (Reduce::Prod, _) => run!(T, Mul),
         (Reduce::Max, false) => run!(T, Max),
         (Reduce::Min, false) => run!(T, Min),
         (Reduce::Max, true) => run!(T, StdMax),
@@ -219,6 +237,8 @@ unsafe fn reduce_rows<T: Summand>(op: Reduce, rows: Rows, profile: Profile) {
     match (op, profile) {
         // SAFETY: the caller's promise.
         (Reduce::Sum, _) => unsafe { dispatch(SumRows::<T> { rows, profile, marker: PhantomData }) },
+        // SAFETY: the caller's promise.
+        (Reduce::Prod, _) => unsafe { dispatch(ProductRows::<T> { rows, profile, marker: PhantomData }) },
         (Reduce::Max, Profile::CpuCompat) => fold!(StdMax),
         (Reduce::Min, Profile::CpuCompat) => fold!(StdMin),
         (Reduce::Max, _) => fold!(Max),
@@ -304,6 +324,13 @@ trait Summand: Number {
     ///
     /// `n` elements at `row`.
     unsafe fn sequential(row: *const Self, n: usize) -> Self;
+
+    /// As [`Summand::sequential`], a product.
+    ///
+    /// # Safety
+    ///
+    /// `n` ≥ 1 elements at `row`.
+    unsafe fn sequential_product(row: *const Self, n: usize) -> Self;
 }
 
 macro_rules! in_own_type {
@@ -322,6 +349,17 @@ macro_rules! in_own_type {
                 for k in 0..n {
                     // SAFETY: the caller's promise.
                     acc = Number::add(acc, unsafe { row.add(k).read_unaligned() });
+                }
+                acc
+            }
+
+            #[inline(always)]
+            unsafe fn sequential_product(row: *const Self, n: usize) -> Self {
+                // SAFETY: the caller's promise.
+                let mut acc = unsafe { row.read_unaligned() };
+                for k in 1..n {
+                    // SAFETY: the caller's promise.
+                    acc = Number::mul(acc, unsafe { row.add(k).read_unaligned() });
                 }
                 acc
             }
@@ -345,6 +383,16 @@ macro_rules! in_f32 {
                 for k in 0..n {
                     // SAFETY: the caller's promise.
                     acc += unsafe { row.add(k).read_unaligned() }.widen();
+                }
+                Self::narrow(acc)
+            }
+
+            #[inline(always)]
+            unsafe fn sequential_product(row: *const Self, n: usize) -> Self {
+                let mut acc = 1f32;
+                for k in 0..n {
+                    // SAFETY: the caller's promise.
+                    acc *= unsafe { row.add(k).read_unaligned() }.widen();
                 }
                 Self::narrow(acc)
             }
@@ -376,6 +424,46 @@ impl<T: Summand> Kernel for SumRows<T> {
                 Profile::A5 => self.rows.each::<T>(|row, n| grouped(row, n)),
                 Profile::A2a3 => self.rows.each::<T>(|row, n| in_lanes(row, n)),
             }
+        }
+    }
+}
+
+struct ProductRows<T> {
+    rows: Rows,
+    profile: Profile,
+    marker: PhantomData<T>,
+}
+
+impl<T: Summand> Kernel for ProductRows<T> {
+    type Output = ();
+
+    /// # Safety
+    ///
+    /// As for [`reduce_rows`].
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // SAFETY: elements below `n`.
+        unsafe {
+            if self.profile == Profile::CpuCompat {
+                return self.rows.each::<T>(|row, n| T::sequential_product(row, n));
+            }
+            self.rows.each::<T>(|row, n| {
+                let mut lanes = [T::ZERO; 32];
+                let lanes = &mut lanes[..n.min(32 / size_of::<T>())];
+                load(lanes, row);
+                let mut c = lanes.len();
+                while c < n {
+                    for (k, lane) in lanes.iter_mut().take(n - c).enumerate() {
+                        *lane = lane.mul(row.add(c + k).read_unaligned());
+                    }
+                    c += lanes.len();
+                }
+                let mut product = lanes[0];
+                for &lane in &lanes[1..] {
+                    product = product.mul(lane);
+                }
+                product
+            })
         }
     }
 }

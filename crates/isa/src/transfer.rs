@@ -21,7 +21,7 @@ fn fits(view: &View, rows: u32, cols: u32) -> Result<(), Fault> {
     Ok(())
 }
 
-fn same(view: DType, tile: DType) -> bool {
+pub(crate) fn same(view: DType, tile: DType) -> bool {
     let plain = |d: DType| if d == DType::Index { DType::I64 } else { d };
     plain(view) == plain(tile)
 }

@@ -54,8 +54,12 @@ fn decode(dtype: DType, bits: u64) -> f32 {
 enum Start {
     Zero,
     Accumulate,
-    Bias,
+    /// Of elements of this type.
+    Bias(DType),
 }
+
+const STARTS: [Start; 5] =
+    [Start::Zero, Start::Accumulate, Start::Bias(DType::F32), Start::Bias(DType::F16), Start::Bias(DType::BF16)];
 
 /// Runs one product and compares every bit, on every tier.
 fn check(
@@ -71,7 +75,8 @@ fn check(
     let lhs = Tile::new(0, dtype, up(m), up(k), orders.0, 512).with_valid(m, k);
     let rhs = Tile::new(lhs.byte_len(), dtype, up(k), up(n), orders.1, 512).with_valid(k, n);
     let acc = Tile::new(rhs.offset + rhs.byte_len(), DType::F32, up(m), up(n), Order::Nz, 1024).with_valid(m, n);
-    let bias = Tile::row_major(acc.offset + acc.byte_len(), DType::F32, 1, n);
+    let bias_type = if let Start::Bias(d) = start { d } else { DType::F32 };
+    let bias = Tile::row_major(acc.offset + acc.byte_len(), bias_type, 1, n);
     let mut mem = arena_for(&[lhs, rhs, acc, bias]);
     for (t, rows, cols) in [(lhs, m, k), (rhs, k, n), (acc, m, n), (bias, 1, n)] {
         for r in 0..rows {
@@ -88,7 +93,7 @@ fn check(
         let init = match start {
             Start::Zero => Init::Zero,
             Start::Accumulate => Init::Accumulate,
-            Start::Bias => Init::Bias(bias),
+            Start::Bias(_) => Init::Bias(bias),
         };
         matmul(&mut mem, &acc, &lhs, &rhs, init, profile).unwrap();
         for i in 0..m {
@@ -98,7 +103,7 @@ fn check(
                 let s = match start {
                     Start::Zero => None,
                     Start::Accumulate => Some(at(&acc, i, j)),
-                    Start::Bias => Some(at(&bias, 0, j)),
+                    Start::Bias(_) => Some(at(&bias, 0, j)),
                 };
                 let want = expected(dtype, profile, &a, &b, s);
                 let want = if want.is_nan() { 0x7fc0_0000 } else { want.to_bits() };
@@ -132,7 +137,7 @@ fn products_follow_the_stated_order() {
         for (x, shape) in
             [(1, 1, 1), (5, 31, 3), (16, 32, 16), (17, 33, 18), (6, 64, 16), (13, 100, 33)].into_iter().enumerate()
         {
-            for start in [Start::Zero, Start::Accumulate, Start::Bias] {
+            for start in STARTS {
                 for profile in Profile::ALL {
                     check(&mut rng, dtype, profile, shape, start, orders[x % orders.len()], |r| r.normal());
                 }
@@ -245,12 +250,13 @@ fn tininess_is_judged_after_rounding() {
 fn int8_is_exact_and_wraps() {
     let mut rng = Rng::new(4);
     for (m, k, n) in [(1, 1, 1), (7, 31, 17), (16, 64, 32), (3, 129, 5)] {
-        for start in [Start::Zero, Start::Accumulate] {
+        for start in [Start::Zero, Start::Accumulate, Start::Bias(DType::I32)] {
             let up = |x: u32| x.div_ceil(32) * 32;
             let lhs = Tile::new(0, DType::I8, up(m), up(k), Order::Nz, 512).with_valid(m, k);
             let rhs = Tile::new(lhs.byte_len(), DType::I8, up(k), up(n), Order::Zn, 512).with_valid(k, n);
             let acc = Tile::row_major(rhs.offset + rhs.byte_len(), DType::I32, m, n);
-            let mut mem = arena_for(&[lhs, rhs, acc]);
+            let bias = Tile::row_major(acc.offset + acc.byte_len(), DType::I32, 1, n);
+            let mut mem = arena_for(&[lhs, rhs, acc, bias]);
             rng.fill(&mut mem);
             if start == Start::Accumulate {
                 isa::fill(&mut mem, &acc, dtype::Scalar::from_i64(DType::I32, i32::MAX as i64 - 7)).unwrap();
@@ -258,11 +264,19 @@ fn int8_is_exact_and_wraps() {
             let before = mem.clone();
             tiers(|tier| {
                 let mut mem = before.clone();
-                let init = if start == Start::Zero { Init::Zero } else { Init::Accumulate };
+                let init = match start {
+                    Start::Zero => Init::Zero,
+                    Start::Accumulate => Init::Accumulate,
+                    Start::Bias(_) => Init::Bias(bias),
+                };
                 matmul(&mut mem, &acc, &lhs, &rhs, init, Profile::A2a3).unwrap();
                 for i in 0..m {
                     for j in 0..n {
-                        let s = if start == Start::Zero { 0 } else { i32::MAX as i64 - 7 };
+                        let s = match start {
+                            Start::Zero => 0,
+                            Start::Accumulate => i32::MAX as i64 - 7,
+                            Start::Bias(_) => bits_of(&before, &bias, 0, j) as i32 as i64,
+                        };
                         let sum: i64 = (0..k)
                             .map(|p| {
                                 bits_of(&before, &lhs, i, p) as i8 as i64 * bits_of(&before, &rhs, p, j) as i8 as i64
@@ -290,6 +304,9 @@ fn empty_extents_do_nothing_and_wrong_types_are_refused() {
     let wrong = Tile::row_major(0, DType::I16, 4, 4);
     let e = matmul(&mut mem, &acc, &wrong, &lhs, Init::Zero, Profile::A5).unwrap_err();
     assert!(e.to_string().contains("i16"), "{e}");
+    let integers = Init::Bias(Tile::row_major(0, DType::I32, 1, 4));
+    let e = matmul(&mut mem, &acc, &lhs, &lhs, integers, Profile::A5).unwrap_err();
+    assert!(e.to_string().contains("i32"), "{e}");
     let far = Tile::row_major(100, DType::F32, 4, 4);
     assert!(matmul(&mut mem, &far, &lhs, &lhs, Init::Zero, Profile::A5).is_err());
 }

@@ -233,12 +233,29 @@ fn row_sum(values: &[Scalar], profile: Profile) -> Scalar {
     if d.is_float() { Scalar::from_f64(d, sum.as_f64()) } else { sum }
 }
 
+/// A product along a row, by the words of the module's head.
+fn row_product(values: &[Scalar], profile: Profile) -> Scalar {
+    let d = values[0].dtype;
+    let times = |a: Scalar, b: Scalar| arithmetic(BinaryOp::Mul, a, b);
+    let product = if profile != Profile::CpuCompat {
+        let lanes = (32 / d.size()).min(values.len());
+        let lane = |l: usize| values.iter().skip(l).step_by(lanes).copied().reduce(times).unwrap();
+        (0..lanes).map(lane).reduce(times).unwrap()
+    } else if d.is_float() {
+        let wide = values.iter().map(|v| v.as_f64() as f32).reduce(|a, b| a * b).unwrap();
+        Scalar::from_f64(d, wide as f64)
+    } else {
+        values.iter().copied().reduce(times).unwrap()
+    };
+    if d.is_float() { Scalar::from_f64(d, product.as_f64()) } else { product }
+}
+
 #[test]
 fn row_reductions() {
     let mut rng = Rng::new(5);
     for d in NUMBERS {
         for profile in Profile::ALL {
-            for op in [Reduce::Sum, Reduce::Max, Reduce::Min] {
+            for op in [Reduce::Sum, Reduce::Prod, Reduce::Max, Reduce::Min] {
                 for k in 0..10 {
                     let mem = arena(&mut rng, d);
                     let lanes = 256 / d.size() as u64;
@@ -259,6 +276,7 @@ fn row_reductions() {
                         let compat = profile == Profile::CpuCompat;
                         let f = match op {
                             Reduce::Sum => return row_sum(&row, profile),
+                            Reduce::Prod => return row_product(&row, profile),
                             Reduce::Max if compat => BinaryOp::StdMax,
                             Reduce::Min if compat => BinaryOp::StdMin,
                             Reduce::Max => BinaryOp::Max,
@@ -281,7 +299,7 @@ fn row_reductions() {
 }
 
 #[test]
-fn a_row_sum_of_nothing_is_zero() {
+fn a_row_sum_of_nothing_is_zero_and_a_product_one() {
     let src = Tile::row_major(0, DType::F32, 2, 8).with_valid(2, 0);
     let dst = Tile::row_major(64, DType::F32, 2, 1);
     let mut mem = vec![0xff; 128];
@@ -289,6 +307,8 @@ fn a_row_sum_of_nothing_is_zero() {
     assert!(mem.iter().all(|&b| b == 0xff));
     isa::row_reduce(&mut mem, Reduce::Sum, &dst, &src, Profile::A5).unwrap();
     assert_eq!(&mem[64..72], [0; 8]);
+    isa::row_reduce(&mut mem, Reduce::Prod, &dst, &src, Profile::A5).unwrap();
+    assert_eq!(isa::get(&mem, &dst, 1, 0).unwrap(), Scalar::f32(1.0));
     isa::col_reduce(&mut mem, Reduce::Sum, &dst.with_valid(1, 1), &src.with_valid(0, 1), Profile::A5).unwrap();
     assert_eq!(&mem[..64], [0xff; 64]);
 }
@@ -298,7 +318,7 @@ fn column_reductions() {
     let mut rng = Rng::new(6);
     for d in NUMBERS {
         for profile in Profile::ALL {
-            for op in [Reduce::Sum, Reduce::Max, Reduce::Min] {
+            for op in [Reduce::Sum, Reduce::Prod, Reduce::Max, Reduce::Min] {
                 for _ in 0..5 {
                     let mem = arena(&mut rng, d);
                     let (rows, cols) = (1 + rng.below(20) as u32, 1 + rng.below(70) as u32);
@@ -307,6 +327,7 @@ fn column_reductions() {
                     let compat = profile == Profile::CpuCompat;
                     let f = match op {
                         Reduce::Sum => BinaryOp::Add,
+                        Reduce::Prod => BinaryOp::Mul,
                         Reduce::Max if compat => BinaryOp::StdMax,
                         Reduce::Min if compat => BinaryOp::StdMin,
                         Reduce::Max => BinaryOp::Max,

@@ -5,7 +5,7 @@ mod common;
 
 use common::Rng;
 use dtype::{DType, Profile, RoundMode, Scalar};
-use isa::{BinaryOp, Fault, Init, Order, Pad, Reduce, Tile, UnaryOp, shadow};
+use isa::{Arg, BinaryOp, Fault, Init, Order, Pad, Reduce, Tile, UnaryOp, shadow};
 use memory::{Buffer, View};
 
 type Instruction = Box<dyn Fn(&mut [u8]) -> Result<(), Fault>>;
@@ -42,6 +42,7 @@ fn cases() -> Vec<Case> {
     let row = Tile::row_major(1280, f, 1, 8).with_valid(1, 7);
     let half = Tile::row_major(1536, DType::F16, 4, 8).with_valid(3, 7);
     let blocks = Tile::row_major(2048, f, 4, 8).with_valid(3, 8);
+    let bits = Tile { dtype: DType::U32, ..d };
     let l = Tile::row_major(0, f, 3, 5);
     let r = Tile::row_major(256, f, 5, 4);
     let acc = Tile::new(4096, f, 16, 16, Order::Nz, 1024).with_valid(3, 4);
@@ -59,7 +60,11 @@ fn cases() -> Vec<Case> {
         case!("pad", d, (4, 8), [a], fill_pad(&d, &a, Pad::Zero)),
         case!("fill", d, (3, 7), [], fill(&d, Scalar::f32(1.0))),
         case!("fill all", d, (4, 8), [], fill_all(&d, Scalar::f32(1.0))),
+        case!("triangle", d, (3, 7), [], triangle(&d, 1, true)),
+        case!("random", bits, (3, 7), [], random(&bits, [1, 2], [3, 4, 5, 6], 10)),
         case!("row sum", column, (3, 1), [a], row_reduce(Reduce::Sum, &column, &a, p)),
+        case!("row product", column, (3, 1), [a], row_reduce(Reduce::Prod, &column, &a, p)),
+        case!("column product", row, (1, 7), [a], col_reduce(Reduce::Prod, &row, &a, p)),
         case!("column sum", row, (1, 7), [a], col_reduce(Reduce::Sum, &row, &a, p)),
         case!("row expand", d, (3, 7), [a, column], row_expand(Some(BinaryOp::Add), &d, Some(&a), &column)),
         case!("row blocks", d, (3, 7), [a, blocks], row_expand(Some(BinaryOp::Add), &d, Some(&a), &blocks)),
@@ -119,6 +124,25 @@ fn definedness_follows_dependence() {
         }
         assert!(undefined.iter().all(|&b| b == 0), "{}: bytes outside the domain changed", case.name);
     }
+}
+
+/// A place depends on every element of its row or column, though it need not change with each.
+#[test]
+fn places_need_the_whole_axis() {
+    let src = Tile::row_major(0, DType::F32, 4, 8).with_valid(3, 7);
+    let column = Tile::row_major(256, DType::I32, 4, 1).with_valid(3, 1);
+    let row = Tile::row_major(512, DType::I32, 1, 8).with_valid(1, 7);
+    let mut mem = vec![1u8; 1024];
+    shadow::set(&mut mem, &src, 1, 4, false).unwrap();
+    // Not valid, so of no consequence.
+    shadow::set(&mut mem, &src, 2, 7, false).unwrap();
+    shadow::arg_reduce_rows(&mut mem, Arg::Max, &column, &src).unwrap();
+    shadow::arg_reduce_cols(&mut mem, Arg::Min, &row, &src).unwrap();
+    assert_eq!(
+        (0..3).map(|r| shadow::is_defined(&mem, &column, r, 0).unwrap()).collect::<Vec<_>>(),
+        [true, false, true]
+    );
+    assert!((0..7).all(|c| shadow::is_defined(&mem, &row, 0, c).unwrap() == (c != 4)));
 }
 
 #[test]

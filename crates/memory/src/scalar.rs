@@ -69,9 +69,15 @@ impl Buffer {
         }
     }
 
-    /// Adds `value` to the element at byte `offset` atomically, rounding once in the element type, and returns what was
-    /// there before. The element must be aligned to its size.
+    /// Adds `value` to the element at byte `offset` atomically; see [`Buffer::fetch`].
     pub fn fetch_add(&self, offset: usize, value: Scalar) -> Result<Scalar, MemoryError> {
+        self.fetch(BinaryOp::Add, offset, value)
+    }
+
+    /// Replaces the element at byte `offset` by `element op value` atomically, rounding once in the element type, and
+    /// returns what was there before. The element must be aligned to its size; where the operation has no result (an
+    /// integer divided by zero), the element stays.
+    pub fn fetch(&self, op: BinaryOp, offset: usize, value: Scalar) -> Result<Scalar, MemoryError> {
         let (dtype, size) = (value.dtype, value.dtype.size());
         let p = self.at_mut(offset, size)?;
         if !aligned(p, size) {
@@ -80,13 +86,10 @@ impl Buffer {
         if dtype == DType::Bool {
             return Err(MemoryError::Unsupported(dtype));
         }
-        let sum = |old: u64| match binary(BinaryOp::Add, Scalar::new(dtype, old), value) {
-            Ok(s) => s.bits,
-            Err(_) => old, // unreachable: addition of two values of one arithmetic type has a result
-        };
+        let combined = |old: u64| binary(op, Scalar::new(dtype, old), value).map_or(old, |s| s.bits);
         let old = with_atomic!(p, size, cell => {
             let mut old = cell.load(Relaxed);
-            while let Err(seen) = cell.compare_exchange_weak(old, sum(old as u64) as _, Relaxed, Relaxed) {
+            while let Err(seen) = cell.compare_exchange_weak(old, combined(old as u64) as _, Relaxed, Relaxed) {
                 old = seen;
             }
             old as u64

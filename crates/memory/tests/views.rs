@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dtype::scalar::BinaryOp;
 use dtype::{DType, Scalar};
 use memory::{Buffer, Dims, MemoryError, View};
 
@@ -154,4 +155,8 @@ fn atomic_additions_from_many_threads() {
     assert_eq!(buffer.get(10, DType::F16).unwrap(), Scalar::from_i64(DType::F16, 2048), "2048 + 1 ties to even");
     assert_eq!(buffer.get(12, DType::I8).unwrap(), Scalar::from_i64(DType::I8, 4000));
     assert!(buffer.fetch_add(1, Scalar::f32(1.0)).is_err());
+    let small = Scalar::from_i64(DType::I32, -5);
+    assert_eq!(buffer.fetch(BinaryOp::Min, 0, small).unwrap(), Scalar::from_i64(DType::I32, 4000));
+    assert_eq!(buffer.fetch(BinaryOp::Max, 0, Scalar::from_i64(DType::I32, -9)).unwrap(), small);
+    assert_eq!(buffer.get(0, DType::I32).unwrap(), small);
 }
