@@ -47,7 +47,7 @@ def main(argv=None):
     lower = commands.add_parser("lower", help="print a function of a script at one level")
     lower.add_argument("target", metavar="SCRIPT.py:FUNCTION")
     lower.description = (
-        "Prints a @pl.jit function at one level. The script is imported: its top level runs, not its __main__ part."
+        "Prints a @pl.jit function, or a @pl.program or function of one, at one level. The script is imported: its top level runs, not its __main__ part."
     )
     lower.add_argument(
         "--level",
@@ -203,9 +203,12 @@ def _parse_argument(text):
 def _print_lowered(path, name, given, options, parser):
     from .config import RunConfig
     from .kernel import JITFunction, scalar_spec, session_compile
+    from .program import Program
 
     module = runpy.run_path(path, run_name=pathlib.Path(path).stem)
     function = module.get(name)
+    if isinstance(function, Program):
+        function = function.entry
     if not isinstance(function, JITFunction):
         found = ", ".join(k for k, v in module.items() if isinstance(v, JITFunction)) or "none"
         parser.error(f"{path} has no @pl.jit function called {name}; it has: {found}")

@@ -10,12 +10,13 @@ import pathlib
 import tempfile
 from typing import Any
 
+from . import session as sessions
 from .arrays import numpy_dtype
 from .compiled import CompiledProgram, execute_compiled
 from .config import BackendType, DfxOptions, DistributedConfig, MemoryPlanner, OptimizationStrategy, RunConfig
-from .errors import TilewrightError, UnsupportedError
+from .errors import PartialCodegenError, UnsupportedError
 from .kernel import JITFunction
-from .language._legacy import LegacyProgram
+from .program import Program, ProgramFunction
 
 __all__ = [
     "BackendType", "BenchmarkUnavailable", "ChipWorker", "CompiledProgram", "DfxOptions", "DistributedCompiledProgram",
@@ -40,10 +41,6 @@ class LogLevel(enum.Enum):
     ERROR = 3
     EVENT = 4
     NONE = 5
-
-
-class PartialCodegenError(TilewrightError):
-    """Upstream's error for kernels that generated no code. Never raised here."""
 
 
 class BenchmarkUnavailable(RuntimeError):
@@ -104,14 +101,29 @@ def ir_compile(
     emit_source_loc=None,
     dump_ptoas_passes=False,
 ):
-    """`pypto.ir.compile`: takes programs of `@pl.program` (refused); `@pl.jit` functions have `.compile`."""
-    if isinstance(program, LegacyProgram):
-        program.refuse()
-    if isinstance(program, JITFunction):
+    """`pypto.ir.compile`: a `@pl.program` or `@pl.function`, for the types of its annotations; scalars stay parameters.
+
+    `output_dir` is the artifact folder. Options that steer upstream's passes and tools are accepted.
+    """
+    if isinstance(program, JITFunction) and not isinstance(program, ProgramFunction):
         raise TypeError(
             f"ir.compile takes a @pl.program; `{program.__name__}` is a @pl.jit function: call its .compile()"
         )
-    raise TypeError(f"ir.compile takes a @pl.program, got {type(program).__name__}")
+    if not isinstance(program, (Program, ProgramFunction)):
+        raise TypeError(f"ir.compile takes a @pl.program, got {type(program).__name__}")
+    config = RunConfig(
+        platform=_platform(platform, backend_type), save_kernels_dir=output_dir, distributed_config=distributed_config
+    )
+    return program.compile(config=config)
+
+
+def _platform(platform, backend_type):
+    """The machine of a compile: named, or that of a backend, or the session's."""
+    if platform is not None:
+        return platform
+    if backend_type is BackendType.Ascend950:
+        return "a5"
+    return sessions.current().options.platform
 
 
 def python_print(program, *_, **__):
@@ -171,10 +183,11 @@ class RunResult:
 
 
 def run(program, *args, config=None, **_):
-    """`pypto.runtime.run` for a `@pl.program`; those are refused."""
-    if isinstance(program, LegacyProgram):
-        program.refuse()
-    if isinstance(program, CompiledProgram):
+    """`pypto.runtime.run`: compiles a `@pl.program` or function for its annotations, and runs it on these arguments.
+
+    Outputs are changed in place; what the program returns is returned.
+    """
+    if isinstance(program, (Program, JITFunction, CompiledProgram)):
         return program(*args, config=config)
     raise TypeError(f"run takes a @pl.program or a compiled program, got {type(program).__name__}")
 

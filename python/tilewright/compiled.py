@@ -98,6 +98,10 @@ class CompiledProgram:
             raise ValueError(f"{directory} was compiled for {native.arch}, not for {platform}")
         return cls(native, native.name, platform or native.arch, directory=directory)
 
+    def __fspath__(self):
+        """The artifact folder: upstream's `ir.compile` gave its path."""
+        return os.fspath(self.output_dir)
+
     def __call__(self, *args, config=None):
         return self.run(sessions.current(), list(args))
 

@@ -38,14 +38,25 @@ class JITFunction:
     def __repr__(self):
         return f"<pl.jit {self.kind} {self.__qualname__}>"
 
+    #: The name of a first parameter that is no argument (`self` in a function of a program).
+    receiver = None
+
+    @property
+    def signature(self):
+        signature = inspect.signature(self._func)
+        arguments = [p for p in signature.parameters.values() if p.name != self.receiver]
+        return signature.replace(parameters=arguments)
+
+    def annotations(self):
+        return annotations(self._func)
+
     @property
     def parameters(self):
         """(name, direction, kind, ...) of each parameter, from the annotations."""
         if self._parameters is None:
-            signature = inspect.signature(self._func)
-            notes = annotations(self._func)
+            notes = self.annotations()
             found = []
-            for p in signature.parameters.values():
+            for p in self.signature.parameters.values():
                 if p.kind not in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY):
                     raise TypeError(f"`{self.__name__}` takes `*` arguments; a kernel's parameters are fixed")
                 found.append(parameter(p.name, notes.get(p.name)))
@@ -53,11 +64,11 @@ class JITFunction:
         return self._parameters
 
     def source(self):
-        kind = {"kernel": "kernel", "inline": "inline", "opaque": "opaque"}.get(self.kind, "entry")
+        kind = self.kind if self.kind in ("kernel", "inline", "opaque", "orchestration") else "entry"
         # What had no source at its definition may have been given one since.
         self._lines = self._lines or source_lines(self._func)
         path, text, first_line, line = source_text(self._func, self._lines)
-        return (self.__name__, kind, path, text, first_line, line, self.parameters)
+        return (self.__name__, kind, path, text, first_line, line, self.parameters, self.receiver is not None)
 
     def compile(self, *args, config=None, **kwargs):
         """The compiled program for these arguments (or, with no arrays given, for the annotated types).
@@ -104,7 +115,7 @@ class JITFunction:
 
     def _bind(self, args, kwargs):
         """Parameter name to argument, in order, defaults applied."""
-        signature = inspect.signature(self._func)
+        signature = self.signature
         try:
             bound = signature.bind_partial(*args, **kwargs)
             bound.apply_defaults()
@@ -146,7 +157,7 @@ class JITFunction:
         """Types from the annotations alone: tensors are not given, scalars are by keyword, default or pl.RUNTIME."""
         if args:
             raise TypeError(f"{self.__name__}(): without arrays, scalars are given by keyword")
-        defaults = inspect.signature(self._func).parameters
+        defaults = self.signature.parameters
         specs = []
         known = {p[0] for p in self.parameters}
         for name in kwargs:

@@ -45,14 +45,24 @@ class Functions:
             self._functions.append(function)
         return self._ids[key]
 
+    def at(self, number):
+        return self._functions[number]
+
     def source(self, number):
-        """(name, kind, path, text, first line of text, line, parameters), for `frontend::FunctionSource`."""
+        """(name, kind, path, text, first line of text, line, parameters, whether it is a function of a program), for
+        `frontend::FunctionSource`."""
         return self._functions[number].source()
 
     def lookup(self, number, path):
         """What the dotted name `path` means in function `number`, now."""
-        function = self._functions[number]._func
-        value = _variable(function, path[0])
+        function = self._functions[number]
+        if function.receiver is not None and path[0] == function.receiver:
+            if len(path) == 1:
+                return ("namespace",)
+            value = function.owner.members.get(path[1], _MISSING)
+            path = path[1:]
+        else:
+            value = _variable(function._func, path[0])
         for name in path[1:]:
             if value is _MISSING:
                 return None

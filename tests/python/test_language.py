@@ -109,15 +109,6 @@ def test_decorators_keep_the_function():
 
 
 def test_what_is_not_compiled_is_refused_by_name():
-    @pl.program
-    class P:
-        @pl.function(type=pl.FunctionType.InCore)
-        def f(self, x: pl.Tensor[[16, 16], pl.FP32]):
-            return x
-
-    with pytest.raises(UnsupportedError, match="`P` is declared with @pl.program"):
-        P.compile()
-
     @pl.jit.host
     def everywhere(x: pl.Tensor):
         return x

@@ -13,9 +13,10 @@ import pytest
 
 import tilewright
 from tilewright.kernel import JITFunction
+from tilewright.program import Program
 
 CASES = pathlib.Path(__file__).parents[2] / "crates/frontend/tests/cases/run"
-DTYPES = {"FP32": np.float32, "BF16": ml_dtypes.bfloat16, "INT32": np.int32}
+DTYPES = {"FP32": np.float32, "BF16": ml_dtypes.bfloat16, "INT32": np.int32, "INT64": np.int64}
 
 
 def entries():
@@ -26,11 +27,15 @@ def entries():
         for name, value in vars(module).items():
             if isinstance(value, JITFunction) and value.kind == "entry":
                 yield pytest.param(value, id=f"{path.stem}-{name}")
+            if isinstance(value, Program):
+                for function in value.members.values():
+                    if function.kind == "orchestration":
+                        yield pytest.param(function, id=f"{path.stem}-{function.name}")
 
 
 def arguments(function):
     args = {}
-    for name, _, kind, *rest in function.source()[-1]:
+    for name, _, kind, *rest in function.parameters:
         if kind == "tensor":
             shape, dtype = rest
             args[name] = np.arange(np.prod(shape)).reshape(shape).astype(DTYPES[dtype])

@@ -74,7 +74,8 @@ pub struct Program {
 }
 
 impl Program {
-    pub(crate) fn from_tensor_level(
+    /// The program behind what the front end made of a function for these arguments.
+    pub fn from_tensor_level(
         specialised: Specialised,
         args: &[ArgSpec],
         options: &Options,

@@ -1,6 +1,6 @@
 //! Arguments of a call to the language, bound to a face's parameters.
 
-use ruff_python_ast::{Arguments, Expr};
+use ruff_python_ast::{Arguments, Expr, ExprCall, Keyword};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::cx::{Cx, Res};
@@ -46,6 +46,31 @@ fn parameters(signature: &'static str) -> Vec<Parameter> {
 }
 
 impl Cx<'_> {
+    /// The keywords of a call that are options of `face`, bound; the others, and all positional arguments but the first,
+    /// belong to the kernel that is launched.
+    pub(crate) fn launch_options<'a>(
+        &self,
+        face: &'static Face,
+        call: &'a ExprCall,
+    ) -> Res<(Args<'a>, Vec<&'a Keyword>)> {
+        let parameters = parameters(face.signature);
+        let (mut bound, mut rest): (Vec<(&'static str, &'a Expr)>, Vec<&'a Keyword>) = Default::default();
+        for keyword in &call.arguments.keywords {
+            let name = keyword.arg.as_ref().map(|n| n.as_str());
+            match parameters.iter().find(|p| name.is_some_and(|n| p.names.contains(&n))) {
+                Some(p) => bound.push((p.names[0], &keyword.value)),
+                None => rest.push(keyword),
+            }
+        }
+        for p in parameters.iter().filter(|p| p.required) {
+            if bound.iter().all(|(n, _)| *n != p.names[0]) {
+                let message = format!("`pl.{}` needs an argument `{}`", face.name, p.names[0]);
+                return Err(self.error("wrong-argument", call, message).into());
+            }
+        }
+        Ok((Args { name: face.name, at: call.range(), bound, positional: &[] }, rest))
+    }
+
     pub(crate) fn bind_args<'a>(&self, face: &'static Face, arguments: &'a Arguments, at: TextRange) -> Res<Args<'a>> {
         let short = face.name;
         let any = face.signature == "...";

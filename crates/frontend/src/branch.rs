@@ -201,6 +201,10 @@ impl Cx<'_> {
             }
             return x.iter().zip(y).map(|(a, b)| self.join(a, b, slots)).collect::<Option<Vec<_>>>().map(Joined::Tuple);
         }
+        let partial = |h: &Held| matches!(h, Held::Ir(v) if self.program.valid_views.contains_key(v));
+        if partial(a) || partial(b) {
+            return None;
+        }
         let ty = self.common(a, b)?;
         slots.push(Slot { a: a.clone(), b: b.clone(), ty });
         Some(Joined::Slot(slots.len() - 1))

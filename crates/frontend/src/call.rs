@@ -2,19 +2,42 @@
 
 use std::rc::Rc;
 
+use dtype::DType;
+use ir::{Def, Value};
 use ruff_python_ast::{self as ast, Arguments, Expr};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::cx::{Cx, Frame, Res};
+use crate::cx::{Cx, Fail, Frame, Res};
 use crate::faces::{self, Meaning};
 use crate::liveness::{Liveness, Names, targets};
+use crate::names::dotted;
 use crate::scopes::ScopeOptions;
 use crate::stmt::{Flow, gives_handle, holds};
 use crate::value::{Binding, Held, Table};
-use crate::{DimSpec, FunctionId, FunctionKind, ParamKind};
+use crate::{DimSpec, FunctionId, FunctionKind, FunctionSource, ParamKind};
 
 /// Helpers in helpers: deeper is taken for a recursion through a cycle of names.
 const DEEPEST: usize = 64;
+
+/// A call of a helper.
+struct Helper<'a> {
+    function: FunctionId,
+    args: &'a [Expr],
+    keywords: Vec<&'a ast::Keyword>,
+    at: TextRange,
+}
+
+impl<'a> Helper<'a> {
+    fn of_call(function: FunctionId, c: &'a ast::ExprCall) -> Helper<'a> {
+        Helper { function, args: &c.arguments.args, keywords: c.arguments.keywords.iter().collect(), at: c.range() }
+    }
+}
+
+/// Whether an expression is a launch that gives back what the kernel does and its task's id.
+pub(crate) fn is_submit(expr: &Expr) -> bool {
+    let Expr::Call(call) = expr else { return false };
+    dotted(&call.func).is_some_and(|n| matches!(n.rsplit('.').next(), Some("submit" | "spmd_submit")))
+}
 
 impl Cx<'_> {
     pub(crate) fn call(&mut self, c: &ast::ExprCall) -> Res<Held> {
@@ -24,7 +47,10 @@ impl Cx<'_> {
                 Some(builtin) => self.builtin(builtin, &c.arguments, at),
                 None => self.language_call(&name, c),
             },
-            Held::Function(id) => self.splice(id, c),
+            Held::Function(id) => {
+                let helper = Helper::of_call(id, c);
+                self.splice(&helper, ScopeOptions::default()).map(|(held, _)| held)
+            }
             other => {
                 let what = self.describe(&other);
                 let message = format!("{what} cannot be called in a kernel");
@@ -50,6 +76,7 @@ impl Cx<'_> {
                 let message = format!("`{}` stands in a `{place}` statement only", self.text(&*c.func));
                 Err(self.error("wrong-place", at, message).into())
             }
+            Meaning::Launch => self.submit(face, c),
             meaning => {
                 let args = self.bind_args(face, &c.arguments, at)?;
                 let outer = self.face.replace(face.name);
@@ -133,13 +160,77 @@ impl Cx<'_> {
         })
     }
 
-    /// Evaluates the body of a helper where it is called, for these arguments.
-    fn splice(&mut self, id: FunctionId, c: &ast::ExprCall) -> Res<Held> {
+    /// `pl.submit(kernel, …, deps=[…])`: what the kernel returns, one by one, and then the task's id.
+    fn submit(&mut self, face: &'static faces::Face, c: &ast::ExprCall) -> Res<Held> {
         let at = c.range();
+        let Some((kernel, args)) = c.arguments.args.split_first() else {
+            let message = format!("`pl.{}` takes a kernel and its arguments", face.name);
+            return Err(self.error("wrong-argument", at, message).into());
+        };
+        let function = match self.eval(kernel)? {
+            Held::Function(id) if self.environment.function(id).kind == FunctionKind::Kernel => id,
+            other => return Err(self.not_a(&other, "a kernel (an InCore function)", kernel.range())),
+        };
+        if self.in_scope() {
+            let message = format!("`pl.{}` belongs to the orchestration, not into a kernel scope", face.name);
+            return Err(self.error("wrong-level", at, message).into());
+        }
+        let (options, keywords) = self.launch_options(face, c)?;
+        let mut scope = self.scope_options(&options)?;
+        if options.get("core_num").is_some() {
+            scope.blocks = Some(self.block_count(&options)?);
+        }
+        let (predicate, deps) = (options.get("predicate"), scope.deps.clone());
+        let helper = Helper { function, args, keywords, at };
+        let (held, task) = self.predicated(predicate, &deps, None, |cx| match cx.splice(&helper, scope)? {
+            (held, Some(task)) => Ok((held, task)),
+            (_, None) => Err(Fail::Reported),
+        })?;
+        if !self.is_visible(&held) {
+            let message = "what a launch with a predicate computes does not exist if it is skipped";
+            return Err(self.error("unsupported-escape", at, message).help("write it to an output").into());
+        }
+        let task = Held::Ir(task);
+        Ok(match held {
+            Held::None => task,
+            Held::Tuple(items) => Held::Tuple(items.into_iter().chain([task]).collect()),
+            one => Held::Tuple(vec![one, task]),
+        })
+    }
+
+    /// Whether all values in something are defined here or in a region around.
+    fn is_visible(&self, held: &Held) -> bool {
+        let func = &self.program.func;
+        match held {
+            Held::Ir(v) => {
+                let home = match func.values[*v].def {
+                    Def::Arg(block, _) => block,
+                    Def::Result(op, _) => func.ops[op].block,
+                };
+                let mut block = self.program.block;
+                loop {
+                    if block == home {
+                        return true;
+                    }
+                    match func.blocks[block].parent {
+                        Some(parent) => block = func.ops[parent].block,
+                        None => return false,
+                    }
+                }
+            }
+            Held::Tuple(items) => items.iter().all(|h| self.is_visible(h)),
+            _ => true,
+        }
+    }
+
+    /// Evaluates the body of a helper where it is called, for these arguments. A kernel called from the orchestration is a
+    /// task with these options; its id is given back too.
+    fn splice(&mut self, helper: &Helper<'_>, mut options: ScopeOptions) -> Res<(Held, Option<Value>)> {
+        let (id, at) = (helper.function, helper.at);
         let source = self.environment.function(id);
         let name = source.name.clone();
         match source.kind {
-            FunctionKind::Inline | FunctionKind::Kernel | FunctionKind::Opaque => {}
+            FunctionKind::Inline | FunctionKind::Kernel | FunctionKind::Orchestration | FunctionKind::Opaque => {}
             FunctionKind::Entry => {
                 let message = format!("`{name}` is an entry (`@pl.jit`) and cannot be called from a kernel");
                 return Err(self.error("not-callable", at, message).help("make it `@pl.jit.inline`").into());
@@ -159,7 +250,7 @@ impl Cx<'_> {
             return Err(self.unsupported("unsupported-function", at, message).help("write `def`").into());
         }
         let changed = targets(&def.body);
-        let bound = self.bind_helper(&name, &def.parameters, &changed, c)?;
+        let bound = self.bind_helper(source, &def.parameters, &changed, helper)?;
         let outputs: Names =
             source.params.iter().filter(|p| p.direction != ir::Direction::In).map(|p| p.name.clone()).collect();
         let mut names = Table::new();
@@ -171,6 +262,8 @@ impl Cx<'_> {
                     Held::Ir(v) if self.ty(*v).as_scalar().is_some_and(|own| own.is_float() == d.is_float()) => {
                         Held::Ir(self.convert_scalar(*v, *d))
                     }
+                    Held::Int(n) if *d == DType::Bool => Held::Bool(*n != 0),
+                    Held::Int(n) if d.is_float() => Held::Float(*n as f64),
                     other => other.clone(),
                 },
                 Some(ParamKind::Tensor { shape: Some(dims), .. }) => {
@@ -229,53 +322,60 @@ impl Cx<'_> {
             }
         }
         let errors = self.errors.len();
+        let mut task = None;
         let result = match failed {
             Some(fail) => Err(fail),
             None if source.kind == FunctionKind::Kernel && !self.in_scope() => {
-                let options = ScopeOptions { name: name.clone(), ..ScopeOptions::default() };
-                self.kernel_scope(options, &Names::new(), None, at, |cx| cx.block(&def.body)).map(|(flow, _)| flow)
+                if options.name.is_empty() {
+                    options.name = name.clone();
+                }
+                self.kernel_scope(options, &Names::new(), None, at, |cx| cx.block(&def.body)).map(|(flow, id)| {
+                    task = Some(id);
+                    flow
+                })
             }
             None => Ok(self.block(&def.body)),
         };
         if let Err(fail) = result {
             self.report(fail);
             self.frames.pop();
-            return Err(crate::cx::Fail::Reported);
+            return Err(Fail::Reported);
         }
         self.frames.pop();
         match result {
-            Ok(Flow::Return(held)) => Ok(held),
-            _ if self.errors.len() > errors => Err(crate::cx::Fail::Reported),
-            _ => Ok(Held::None),
+            Ok(Flow::Return(held)) => Ok((held, task)),
+            _ if self.errors.len() > errors => Err(Fail::Reported),
+            _ => Ok((Held::None, task)),
         }
     }
 
     /// The arguments of a helper's call, by parameter; `None` where the default is to be used.
     fn bind_helper(
         &mut self,
-        name: &str,
+        source: &FunctionSource,
         parameters: &ast::Parameters,
         changed: &Names,
-        c: &ast::ExprCall,
+        helper: &Helper<'_>,
     ) -> Res<Vec<(String, Option<Held>)>> {
+        let name = &source.name;
         if let Some(star) = parameters.vararg.as_ref().or(parameters.kwarg.as_ref()) {
             let message = format!("`{name}` takes `*{}`, which is not supported in a helper", star.name.as_str());
-            return Err(self.unsupported("unsupported-expression", c, message).into());
+            return Err(self.unsupported("unsupported-expression", helper.at, message).into());
         }
         let positional: Vec<&ast::ParameterWithDefault> =
-            parameters.posonlyargs.iter().chain(parameters.args.iter()).collect();
+            parameters.posonlyargs.iter().chain(parameters.args.iter()).skip(usize::from(source.method)).collect();
         let all: Vec<&ast::ParameterWithDefault> =
             positional.iter().copied().chain(parameters.kwonlyargs.iter()).collect();
         let mut bound: Vec<(String, Option<Held>)> = all.iter().map(|p| (p.parameter.name.to_string(), None)).collect();
         let changes = all.iter().any(|p| changed.contains(p.parameter.name.as_str()));
-        for (i, expr) in c.arguments.args.iter().enumerate() {
+        for (i, expr) in helper.args.iter().enumerate() {
             if i >= positional.len() {
                 let message = format!("`{name}` takes {} arguments", positional.len());
                 return Err(self.error("wrong-argument", expr, message).into());
             }
             bound[i].1 = Some(self.argument(expr, changes)?);
         }
-        for keyword in c.arguments.keywords.iter() {
+        for keyword in &helper.keywords {
             let Some(key) = &keyword.arg else {
                 let message = "unpacking arguments with `**` is not supported in a kernel";
                 return Err(self.unsupported("unsupported-expression", keyword.range(), message).into());
@@ -291,6 +391,8 @@ impl Cx<'_> {
                     let diagnostic = self.error("wrong-argument", keyword.range(), message);
                     let close = crate::suggest::nearest(key, bound.iter().map(|(n, _)| n.as_str()));
                     return Err(match close {
+                        _ if key.as_str() == "deps" => diagnostic
+                            .help(format!("launch it with its dependencies: `pl.submit({name}, …, deps=[…])`")),
                         Some(close) => diagnostic.help(format!("did you mean `{close}`?")),
                         None => diagnostic,
                     }
@@ -301,7 +403,7 @@ impl Cx<'_> {
         for ((parameter, held), p) in bound.iter().zip(&all) {
             if held.is_none() && p.default.is_none() {
                 let message = format!("`{name}` needs an argument `{parameter}`");
-                return Err(self.error("wrong-argument", c, message).into());
+                return Err(self.error("wrong-argument", helper.at, message).into());
             }
         }
         Ok(bound)

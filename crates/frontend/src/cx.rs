@@ -44,6 +44,8 @@ pub(crate) struct Program {
     pub(crate) language: BTreeMap<Value, DType>,
     /// Valid extents of tiles where they are not those of the type.
     pub(crate) valid: BTreeMap<Value, Vec<Held>>,
+    /// Valid extents of views that were taken with a `valid_shape`: what is loaded from them is valid that far.
+    pub(crate) valid_views: BTreeMap<Value, Vec<Held>>,
     /// Run-time extents of tensors, where known as scalars.
     pub(crate) dims: BTreeMap<Value, Vec<Held>>,
     /// Scalars that come from literals alone, through loops and branches: they still adopt the type beside them.
@@ -88,6 +90,7 @@ impl Program {
         self.affine.split_off(&first);
         self.language.split_off(&first);
         self.valid.split_off(&first);
+        self.valid_views.split_off(&first);
         self.dims.split_off(&first);
         self.weak.split_off(&first);
         self.root.split_off(&first);
@@ -169,6 +172,7 @@ impl<'e> Cx<'e> {
             affine: BTreeMap::new(),
             language: BTreeMap::new(),
             valid: BTreeMap::new(),
+            valid_views: BTreeMap::new(),
             dims: BTreeMap::new(),
             weak: BTreeSet::new(),
             root: BTreeMap::new(),

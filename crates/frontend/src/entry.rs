@@ -7,14 +7,22 @@ use chip::Arch;
 use diag::{Diagnostic, Span};
 use dtype::{DType, Scalar};
 use ir::{Attrs, Dim, Direction, Opcode, TensorType, Type};
+use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{self as ast, Expr, Stmt};
-use ruff_text_size::Ranged;
+use ruff_text_size::{Ranged, TextRange};
 
+use crate::call::is_submit;
 use crate::cx::{Cx, Fail, Frame, Res};
-use crate::liveness::{Liveness, targets};
+use crate::liveness::{Liveness, Names, targets};
+use crate::names::dotted;
+use crate::scopes::ScopeOptions;
+use crate::source::Files;
 use crate::stmt::Flow;
 use crate::value::{Binding, Held, Table};
-use crate::{ArgSpec, DimSpec, Environment, FunctionId, FunctionSource, ParamKind, ParamSpec, Rejected, Specialised};
+use crate::{
+    ArgSpec, DimSpec, Environment, FunctionId, FunctionKind, FunctionSource, Known, ParamKind, ParamSpec, Rejected,
+    Specialised,
+};
 
 pub(crate) fn specialise(
     environment: &dyn Environment,
@@ -86,7 +94,13 @@ impl Cx<'_> {
             }
         }
         self.span = None;
-        let flow = self.block(&def.body);
+        let flow = if self.is_one_kernel(id, source, &def.body) {
+            let options = ScopeOptions { name: source.name.clone(), ..ScopeOptions::default() };
+            let at = TextRange::new(def.range().start(), def.parameters.range().end());
+            self.kernel_scope(options, &Names::new(), None, at, |cx| cx.block(&def.body))?.0
+        } else {
+            self.block(&def.body)
+        };
         let returned = match flow {
             Flow::Return(Held::Tuple(items)) => items,
             Flow::Return(Held::None) | Flow::Next => Vec::new(),
@@ -108,6 +122,25 @@ impl Cx<'_> {
         }
         self.at(at, |cx| cx.effect(Opcode::Return, &[&values], Attrs::default()));
         Ok(())
+    }
+
+    /// Whether an entry is one kernel: it is declared so, or it is a plain `@pl.function` that launches nothing.
+    fn is_one_kernel(&self, id: FunctionId, source: &FunctionSource, body: &[Stmt]) -> bool {
+        match source.kind {
+            FunctionKind::Kernel => true,
+            FunctionKind::Opaque => {
+                let mut calls =
+                    Calls { environment: self.environment, function: id, meanings: Vec::new(), scopes: false };
+                body.iter().for_each(|s| calls.visit_stmt(s));
+                let launches = |called: &Known| match called {
+                    Known::Function(_) => true,
+                    Known::Language(name) => matches!(name.as_str(), "spmd" | "submit" | "spmd_submit"),
+                    _ => false,
+                };
+                !calls.scopes && !calls.meanings.iter().any(launches)
+            }
+            FunctionKind::Entry | FunctionKind::Inline | FunctionKind::Orchestration => false,
+        }
     }
 
     /// `x.bind_dynamic(axis, M)` statements: (parameter, axis) and the extent's name and id.
@@ -257,6 +290,62 @@ impl Cx<'_> {
         self.program.root.insert(value, position);
         self.frame_mut().names.insert(param.name.clone(), Binding { held: Held::Ir(value), span });
         Ok(())
+    }
+}
+
+/// The functions that a function mentions, each once, in order: those it calls or launches.
+pub(crate) fn callees(environment: &dyn Environment, id: FunctionId) -> Result<Vec<FunctionId>, Rejected> {
+    let source = environment.function(id);
+    let mut files = Files::default();
+    let parsed = match files.parse(source) {
+        Ok(parsed) => parsed,
+        Err(error) => return Err(Rejected { errors: vec![*error], sources: files.sources }),
+    };
+    let mut calls = Calls { environment, function: id, meanings: Vec::new(), scopes: false };
+    if let Some(def) = parsed.function(&source.name, source.line) {
+        def.body.iter().for_each(|s| calls.visit_stmt(s));
+    }
+    let mut found = Vec::new();
+    for meaning in calls.meanings {
+        match meaning {
+            Known::Function(callee) if !found.contains(&callee) => found.push(callee),
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+/// What the names in a body mean that are called, or handed to a call (`pl.submit(kernel, …)`); whether it opens scopes.
+struct Calls<'e> {
+    environment: &'e dyn Environment,
+    function: FunctionId,
+    meanings: Vec<Known>,
+    scopes: bool,
+}
+
+impl Calls<'_> {
+    fn note(&mut self, callee: &Expr) {
+        if let Some(name) = dotted(callee) {
+            let path: Vec<&str> = name.split('.').collect();
+            self.meanings.extend(self.environment.lookup(self.function, &path));
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Calls<'_> {
+    fn visit_stmt(&mut self, stmt: &'a Stmt) {
+        self.scopes |= matches!(stmt, Stmt::With(_));
+        walk_stmt(self, stmt);
+    }
+
+    fn visit_expr(&mut self, expr: &'a Expr) {
+        if let Expr::Call(call) = expr {
+            self.note(&call.func);
+            if let (true, Some(kernel)) = (is_submit(expr), call.arguments.args.first()) {
+                self.note(kernel);
+            }
+        }
+        walk_expr(self, expr);
     }
 }
 

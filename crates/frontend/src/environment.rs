@@ -13,9 +13,11 @@ pub enum FunctionKind {
     Entry,
     /// `@pl.jit.inline`: spliced at every call.
     Inline,
-    /// `@pl.jit.incore`: a call is a kernel scope of its own.
+    /// `@pl.jit.incore`, `@pl.function(type=InCore)` and its kin: a call is a kernel scope of its own.
     Kernel,
-    /// `@pl.jit.opaque`.
+    /// `@pl.function(type=Orchestration)`: spliced where it is called, an entry if it is compiled itself.
+    Orchestration,
+    /// `@pl.jit.opaque`, and `@pl.function` without a type: the same, but an entry that launches nothing is one kernel.
     Opaque,
 }
 
@@ -32,7 +34,10 @@ pub struct FunctionSource {
     pub first_line: u32,
     /// The line number in the file of the function's first line (decorators or `def`).
     pub line: u32,
+    /// Without the receiver of a method.
     pub params: Vec<ParamSpec>,
+    /// A function of a `@pl.program` class: its first parameter in the source (`self`) is the program and no argument.
+    pub method: bool,
 }
 
 /// A parameter, from its evaluated annotation.

@@ -36,6 +36,8 @@ pub(crate) enum Meaning {
     /// A vector repeated to the shape of the first argument.
     Repeat(Opcode),
     Op(Handler),
+    /// A call of a kernel as a task with options, which gives back the task's id too.
+    Launch,
     /// Legal as the iterator of a `for` or the item of a `with` only.
     Statement(&'static str),
     /// Known to the language, not supported here yet.
@@ -43,7 +45,7 @@ pub(crate) enum Meaning {
 }
 
 use crate::ops::elementwise::{ADD, DIV, MAXIMUM, MINIMUM, MUL, SUB};
-use Meaning::{Expand, ExpandExp, Op, Reduce, Repeat, Statement, Unary, Unsupported};
+use Meaning::{Expand, ExpandExp, Launch, Op, Reduce, Repeat, Statement, Unary, Unsupported};
 
 const fn face(name: &'static str, signature: &'static str, meaning: Meaning) -> Face {
     Face { name, signature, meaning }
@@ -52,6 +54,9 @@ const fn face(name: &'static str, signature: &'static str, meaning: Meaning) -> 
 const AT: &str =
     "level?, role?, optimizations?, deps?, ~no_dep_args, ~dumps, ~allow_early_resolve, name_hint?, ~windowize";
 const SPMD: &str = "core_num|n, sync_start?, name_hint?, optimizations?, deps?, ~allow_early_resolve, predicate?, ~dumps, ~no_dep_args";
+
+const SUBMIT: &str = "deps?, name_hint?, optimizations?, predicate?, ~dumps, ~allow_early_resolve, ~no_dep_args";
+const SPMD_SUBMIT: &str = "core_num|n, sync_start?, deps?, name_hint?, optimizations?, predicate?, ~dumps, ~allow_early_resolve, ~no_dep_args";
 
 pub(crate) static FACES: &[Face] = &[
     // Elementwise.
@@ -178,13 +183,14 @@ pub(crate) static FACES: &[Face] = &[
     face("spmd", SPMD, Statement("with")),
     face("scope", "mode?, ~name_hint", Statement("with")),
     face("manual_scope", "~name_hint", Statement("with")),
+    face("cluster", "~name_hint", Statement("with")),
+    face("submit", SUBMIT, Launch),
+    face("spmd_submit", SPMD_SUBMIT, Launch),
+    face("func_attr", "...", Op(system::nothing)),
     // Known, not supported.
-    face("cluster", "...", Unsupported),
     face("split_aiv", "...", Unsupported),
     face("aiv_shard", "...", Unsupported),
     face("aic_gather", "...", Unsupported),
-    face("submit", "...", Unsupported),
-    face("spmd_submit", "...", Unsupported),
     face("gather", "...", Unsupported),
     face("gather_row", "...", Unsupported),
     face("gatherb", "...", Unsupported),

@@ -73,3 +73,17 @@ pub fn specialise(
 ) -> Result<Specialised, Rejected> {
     entry::specialise(environment, entry, args, arch)
 }
+
+/// The functions that a function calls or launches by name, each once, in order of first mention.
+pub fn callees(environment: &dyn Environment, function: FunctionId) -> Result<Vec<FunctionId>, Rejected> {
+    entry::callees(environment, function)
+}
+
+/// Whether a text is Python; if not, where it stops to be.
+pub fn check_syntax(path: &str, text: &str) -> Result<(), Rejected> {
+    let mut files = source::Files::default();
+    match files.parse_text(path, text, 1) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(Rejected { errors: vec![*error], sources: files.sources }),
+    }
+}

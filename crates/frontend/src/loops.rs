@@ -431,7 +431,8 @@ impl Cx<'_> {
 
     fn carriable(&self, held: &Held) -> bool {
         match held {
-            Held::Ir(v) => !matches!(self.ty(*v), Type::Array { .. }),
+            // What a view has of a valid region is known of the view alone.
+            Held::Ir(v) => !matches!(self.ty(*v), Type::Array { .. }) && !self.program.valid_views.contains_key(v),
             Held::Int(_) | Held::Float(_) | Held::Bool(_) | Held::None => true,
             _ => false,
         }

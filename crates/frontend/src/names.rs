@@ -186,7 +186,8 @@ impl Cx<'_> {
             Type::Array { len, .. } => format!("an array of {len}"),
             Type::Tensor(t) => {
                 let dims: Vec<String> = t.shape.iter().map(|d| d.to_string()).collect();
-                format!("a tensor [{}] {language}", dims.join(", "))
+                let part = if self.program.valid_views.contains_key(&value) { ", partly valid" } else { "" };
+                format!("a tensor [{}] {language}{part}", dims.join(", "))
             }
             Type::Tile(t) => {
                 let dims: Vec<String> = t.shape.iter().map(|d| d.to_string()).collect();

@@ -11,12 +11,15 @@ use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::args::Args;
-use crate::cx::{Cx, Place, Res, ScopePlace};
+use crate::cx::{Cx, Fail, Place, Res, ScopePlace};
 use crate::faces;
 use crate::liveness::Names;
 use crate::ops::memory::{Axis, Window};
 use crate::stmt::Flow;
 use crate::value::{Binding, Held};
+
+/// Where the two paths of a launch with a predicate leave its task.
+const TASK: &str = "$task";
 
 /// Characters of a kernel's name.
 const LONGEST_NAME: usize = 64;
@@ -46,10 +49,11 @@ impl Cx<'_> {
             Held::Language(name) => name.rsplit('.').next().unwrap_or(name).to_owned(),
             other => return Err(self.not_a(other, "`pl.at`, `pl.spmd` or `pl.scope`", call.func.range())),
         };
-        let Some(face) = faces::find(&name).filter(|f| matches!(f.name, "at" | "spmd" | "scope" | "manual_scope"))
+        let Some(face) =
+            faces::find(&name).filter(|f| matches!(f.name, "at" | "spmd" | "scope" | "manual_scope" | "cluster"))
         else {
             let message = format!("`with {}(…)` is not supported", self.text(&*call.func));
-            let help = "`pl.at`, `pl.spmd`, `pl.scope` and `pl.manual_scope` are";
+            let help = "`pl.at`, `pl.spmd`, `pl.scope`, `pl.manual_scope` and `pl.cluster` are";
             return Err(self.unsupported("unsupported-statement", call, message).help(help).into());
         };
         let args = self.bind_args(face, &call.arguments, call.range())?;
@@ -60,8 +64,9 @@ impl Cx<'_> {
         let head = TextRange::new(s.range().start(), item.range().end());
         let bound = item.optional_vars.as_deref();
         match face.name {
-            // Submission is in program order with inferred edges everywhere: these only change what upstream tracks.
-            "scope" | "manual_scope" => {
+            // Submission is in program order with inferred edges everywhere: these only change what upstream tracks, and
+            // which tasks it starts together.
+            "scope" | "manual_scope" | "cluster" => {
                 if self.in_scope() {
                     let message = format!("`pl.{}` belongs to the orchestration, not into a kernel scope", face.name);
                     return Err(self.error("wrong-level", call, message).into());
@@ -83,7 +88,16 @@ impl Cx<'_> {
                 let mut options = self.scope_options(&args)?;
                 options.blocks = Some(self.block_count(&args)?);
                 options.carrier = sole_carrier(&s.body);
-                let (flow, task) = self.kernel_scope(options, &live, None, head, |cx| cx.block(&s.body))?;
+                if options.name.is_empty()
+                    && let Some(call) = sole_call(&s.body)
+                    && let Held::Function(kernel) = self.eval(&call.func)?
+                {
+                    options.name = self.environment.function(kernel).name.clone();
+                }
+                let deps = options.deps.clone();
+                let (flow, task) = self.predicated(args.get("predicate"), &deps, Some(&live), |cx| {
+                    cx.kernel_scope(options, &live, None, head, |cx| cx.block(&s.body))
+                })?;
                 self.bind_task(bound, task)?;
                 Ok(flow)
             }
@@ -102,11 +116,55 @@ impl Cx<'_> {
         let live = self.live(s).out;
         let name = target.id.to_string();
         let head = TextRange::new(s.range().start(), s.iter.range().end());
-        let (flow, _) = self.kernel_scope(options, &live, Some(&name), head, |cx| cx.block(&s.body))?;
+        let deps = options.deps.clone();
+        let (flow, _) = self.predicated(args.get("predicate"), &deps, Some(&live), |cx| {
+            cx.kernel_scope(options, &live, Some(&name), head, |cx| cx.block(&s.body))
+        })?;
         Ok(flow)
     }
 
-    fn block_count(&mut self, args: &Args<'_>) -> Res<Value> {
+    /// A launch that happens if its predicate holds. The predicate is read where the launch stands in the program, after
+    /// the tasks that write what it reads (semantics rule 19). A launch that does not happen is a task of nothing: it
+    /// is complete when what it depends on is.
+    pub(crate) fn predicated<T>(
+        &mut self,
+        predicate: Option<&Expr>,
+        deps: &[Value],
+        live: Option<&Names>,
+        launch: impl FnOnce(&mut Self) -> Res<(T, Value)>,
+    ) -> Res<(T, Value)> {
+        let Some(expr) = predicate else { return launch(self) };
+        let at = expr.range();
+        let held = match self.eval(expr)? {
+            Held::None => return launch(self),
+            held => self.condition(held, at)?,
+        };
+        if self.in_scope() {
+            return Err(self.error("wrong-level", at, "`predicate` belongs to the orchestration").into());
+        }
+        let condition = self.scalar(&held, None, at)?;
+        let mut outcome = Err(Fail::Reported);
+        let holds = |cx: &mut Self| {
+            outcome = launch(cx).map(|(result, task)| {
+                cx.frame_mut().names.insert(TASK.into(), Binding { held: Held::Ir(task), span: None });
+                result
+            });
+            Flow::Next
+        };
+        let fails = |cx: &mut Self| {
+            let task = cx.result(Opcode::TaskDummy, &[deps], Type::TaskId, Attrs::default());
+            cx.frame_mut().names.insert(TASK.into(), Binding { held: Held::Ir(task), span: None });
+            Flow::Next
+        };
+        self.branch(condition, live, at, holds, fails)?;
+        match (outcome, self.frame_mut().names.remove(TASK).map(|b| b.held)) {
+            (Ok(result), Some(Held::Ir(task))) => Ok((result, task)),
+            (Err(fail), _) => Err(fail),
+            (Ok(_), _) => Err(Fail::Reported),
+        }
+    }
+
+    pub(crate) fn block_count(&mut self, args: &Args<'_>) -> Res<Value> {
         let expr = args.need("core_num");
         let held = self.eval(expr)?;
         if let Some(n) = self.known_int(&held)
@@ -130,7 +188,7 @@ impl Cx<'_> {
         }
     }
 
-    fn scope_options(&mut self, args: &Args<'_>) -> Res<ScopeOptions> {
+    pub(crate) fn scope_options(&mut self, args: &Args<'_>) -> Res<ScopeOptions> {
         let mut options = ScopeOptions::default();
         if let Some(expr) = args.get("name_hint") {
             match self.eval(expr)? {
@@ -157,11 +215,6 @@ impl Cx<'_> {
             && self.static_bool(expr)?
         {
             options.attrs.set("sync_start", Attr::Bool(true));
-        }
-        if let Some(expr) = args.get("predicate")
-            && self.eval(expr)? != Held::None
-        {
-            return Err(self.unsupported("unsupported-argument", expr, "`predicate=` is not supported yet").into());
         }
         if let Some(expr) = args.get("optimizations") {
             let one = std::slice::from_ref(expr);
@@ -435,4 +488,19 @@ fn is_identifier(name: &str) -> bool {
 fn sole_carrier(body: &[Stmt]) -> bool {
     let mut real = body.iter().filter(|s| !matches!(s, Stmt::Expr(e) if matches!(&*e.value, Expr::StringLiteral(_))));
     matches!((real.next(), real.next()), (Some(Stmt::With(_)), None))
+}
+
+/// The call that is all of a body, docstrings aside: the dispatch form of a launch.
+fn sole_call(body: &[Stmt]) -> Option<&ast::ExprCall> {
+    let mut real = body.iter().filter(|s| !matches!(s, Stmt::Expr(e) if matches!(&*e.value, Expr::StringLiteral(_))));
+    let value = match (real.next()?, real.next()) {
+        (Stmt::Expr(s), None) => &s.value,
+        (Stmt::Assign(s), None) => &s.value,
+        (Stmt::AnnAssign(s), None) => s.value.as_ref()?,
+        _ => return None,
+    };
+    match &**value {
+        Expr::Call(call) => Some(call),
+        _ => None,
+    }
 }

@@ -95,16 +95,21 @@ pub(crate) struct Files {
 impl Files {
     /// Parses the file of a function, once.
     pub(crate) fn parse(&mut self, source: &FunctionSource) -> Result<Rc<Parsed>, Box<Diagnostic>> {
-        let key = (source.path.clone(), source.first_line);
+        self.parse_text(&source.path, &source.text, source.first_line)
+    }
+
+    pub(crate) fn parse_text(
+        &mut self,
+        path: &str,
+        text: &str,
+        first_line: u32,
+    ) -> Result<Rc<Parsed>, Box<Diagnostic>> {
+        let key = (path.to_owned(), first_line);
         if let Some(parsed) = self.parsed.get(&key) {
             return Ok(parsed.clone());
         }
-        let text: Arc<str> = source.text.as_str().into();
-        let file = self.sources.add(SourceFile {
-            path: source.path.clone(),
-            text: Some(text.clone()),
-            first_line: source.first_line,
-        });
+        let text: Arc<str> = text.into();
+        let file = self.sources.add(SourceFile { path: path.to_owned(), text: Some(text.clone()), first_line });
         let lines = std::iter::once(0).chain(text.match_indices('\n').map(|(i, _)| i + 1)).collect();
         let first = text.lines().find(|l| !l.trim().is_empty()).unwrap_or("");
         let indented = first.starts_with([' ', '\t']);
@@ -123,7 +128,7 @@ impl Files {
             },
             text,
             lines,
-            first_line: source.first_line,
+            first_line,
             shift,
         };
         match result {

@@ -5,6 +5,7 @@ use ir::{Attrs, Opcode, Type};
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
+use crate::call::is_submit;
 use crate::cx::{Cx, Fail, MOST_ERRORS, Res};
 use crate::liveness::assigned;
 use crate::loops::{ACTIVE, DONE, leaves};
@@ -107,6 +108,7 @@ impl Cx<'_> {
             Stmt::AnnAssign(s) => {
                 if let Some(expr) = &s.value {
                     let value = self.eval(expr)?;
+                    let value = self.annotated(&s.annotation, value, expr.range())?;
                     self.read_later = self.live(s).out;
                     self.assign(&s.target, value, expr)?;
                 }
@@ -188,6 +190,14 @@ impl Cx<'_> {
                 let Held::Tuple(items) = value else {
                     return Err(self.not_a(&value, &format!("a tuple of {}", elts.len()), target.range()));
                 };
+                // `(a, b), task = pl.submit(…)`: the results in a tuple of their own.
+                if let [first @ (Expr::Tuple(_) | Expr::List(_)), last] = &elts[..]
+                    && is_submit(source)
+                    && let Some((task, results)) = items.split_last()
+                {
+                    self.assign(first, Held::Tuple(results.to_vec()), source)?;
+                    return self.assign(last, task.clone(), source);
+                }
                 if items.len() != elts.len() {
                     let message = format!("{} values for {} names", items.len(), elts.len());
                     return Err(self.error("wrong-argument", target, message).into());
@@ -206,6 +216,22 @@ impl Cx<'_> {
                 let message = format!("assigning to `{}` is not supported", self.text(target));
                 Err(self.unsupported("unsupported-statement", target, message).into())
             }
+        }
+    }
+
+    /// A value as its annotation says: a number in `x: pl.Scalar[pl.INT32] = …` has that type. What annotations say about
+    /// tensors and tiles is what their values are anyway.
+    fn annotated(&mut self, annotation: &Expr, value: Held, at: TextRange) -> Res<Held> {
+        let Expr::Subscript(s) = annotation else { return Ok(value) };
+        if dotted(&s.value).is_none_or(|n| n.rsplit('.').next() != Some("Scalar")) {
+            return Ok(value);
+        }
+        let dtype = self.static_dtype(&s.slice)?;
+        match &value {
+            Held::Ir(v) if self.ty(*v).as_scalar().is_some_and(|own| own.is_int() && dtype.is_int()) => {
+                Ok(Held::Ir(self.convert_scalar(*v, dtype)))
+            }
+            _ => self.scalar_of(&value, dtype, at).map(Held::Ir),
         }
     }
 

@@ -85,6 +85,7 @@ impl Environment for Names {
                     first_line: 1,
                     line: 1,
                     params: Vec::new(),
+                    method: false,
                 })
             })
         })
@@ -119,7 +120,7 @@ fn known(answer: &Bound<'_, PyAny>) -> PyResult<Known> {
 
 /// The tuple of `JITFunction.source`.
 fn source(answer: &Bound<'_, PyAny>) -> PyResult<FunctionSource> {
-    let (name, kind, path, text, first_line, line, params): (
+    let (name, kind, path, text, first_line, line, params, method): (
         String,
         String,
         String,
@@ -127,15 +128,17 @@ fn source(answer: &Bound<'_, PyAny>) -> PyResult<FunctionSource> {
         u32,
         u32,
         Vec<Py<PyTuple>>,
+        bool,
     ) = answer.extract()?;
     let kind = match kind.as_str() {
         "inline" => FunctionKind::Inline,
         "kernel" => FunctionKind::Kernel,
+        "orchestration" => FunctionKind::Orchestration,
         "opaque" => FunctionKind::Opaque,
         _ => FunctionKind::Entry,
     };
     let params = params.iter().map(|p| parameter(p.bind(answer.py()))).collect::<PyResult<_>>()?;
-    Ok(FunctionSource { name, kind, path, text, first_line, line, params })
+    Ok(FunctionSource { name, kind, path, text, first_line, line, params, method })
 }
 
 /// The tuple of `names.parameter`.

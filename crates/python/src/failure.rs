@@ -1,16 +1,28 @@
-//! Failures of the driver as Python exceptions of `tilewright.errors`.
+//! Failures of the driver and the front end as Python exceptions of `tilewright.errors`.
 
 use diag::Kind;
 use driver::Failure;
 use pyo3::prelude::*;
 
-/// The exception class is chosen by what the first error means; `class` overrides it.
-pub(crate) fn raise(py: Python<'_>, failure: &Failure, class: Option<&str>) -> PyErr {
-    let name = match failure.kind() {
-        _ if class.is_some() => class.unwrap_or_default(),
-        Kind::Invalid => "ProgramError",
-        Kind::Unsupported => "UnsupportedError",
-        Kind::Finding => "FindingError",
+/// What failed: reading the source, making or running a program of it, or reading an artifact.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stage {
+    Source,
+    Program,
+    Artifact,
+}
+
+/// `tilewright.errors.of` chooses the class, by the stage and by what the first error is.
+pub(crate) fn raise(py: Python<'_>, failure: &Failure, stage: Stage) -> PyErr {
+    let stage = match stage {
+        Stage::Source => "source",
+        Stage::Program => "program",
+        Stage::Artifact => "artifact",
+    };
+    let kind = match failure.kind() {
+        Kind::Invalid => "invalid",
+        Kind::Unsupported => "unsupported",
+        Kind::Finding => "finding",
     };
     let diagnostics: Vec<(&str, &str, Option<String>)> = failure
         .errors
@@ -19,8 +31,8 @@ pub(crate) fn raise(py: Python<'_>, failure: &Failure, class: Option<&str>) -> P
         .collect();
     match py
         .import("tilewright.errors")
-        .and_then(|m| m.getattr(name))
-        .and_then(|c| c.call1((failure.render(), diagnostics)))
+        .and_then(|m| m.getattr("of"))
+        .and_then(|c| c.call1((stage, kind, failure.render(), diagnostics)))
     {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,

@@ -39,6 +39,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(array::borrow, module)?)?;
     module.add_function(wrap_pyfunction!(number::float_from_bits, module)?)?;
     module.add_function(wrap_pyfunction!(program::compile, module)?)?;
+    module.add_function(wrap_pyfunction!(program::callees, module)?)?;
+    module.add_function(wrap_pyfunction!(program::check_syntax, module)?)?;
     module.add_function(wrap_pyfunction!(machine, module)?)?;
     Ok(())
 }

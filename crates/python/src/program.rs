@@ -7,9 +7,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use chip::Arch;
-use driver::{ProgramParam, ProgramParamKind, RunOptions};
+use driver::{Failure, ProgramParam, ProgramParamKind, RunOptions};
 use dtype::Scalar;
-use frontend::{ArgSpec, FunctionId};
+use frontend::{ArgSpec, FunctionId, Rejected};
 use ir::Direction;
 use memory::{Arg, Returned};
 use pyo3::IntoPyObjectExt;
@@ -47,15 +47,43 @@ pub(crate) fn compile(
         .parse()
         .map_err(|_| PyValueError::new_err(format!("profile {profile:?} is not one of a2a3, a5, cpu-compat")))?;
     let options = driver::Options { arch: arch(platform)?, profile };
-    let names = Names::new(functions);
-    let result = py.detach(|| driver::compile(&names, FunctionId(entry), &args, &options));
-    if let Some(error) = names.take_error() {
-        return Err(error);
-    }
-    match result {
+    let specialised = read(py, functions, |names| frontend::specialise(names, FunctionId(entry), &args, options.arch))?;
+    match py.detach(|| driver::Program::from_tensor_level(specialised, &args, &options)) {
         Ok(program) => Ok(Program { program: Arc::new(program) }),
-        Err(f) => Err(failure::raise(py, &f, None)),
+        Err(f) => Err(failure::raise(py, &f, failure::Stage::Program)),
     }
+}
+
+/// What the front end makes of Python's functions.
+fn read<T: Send>(
+    py: Python<'_>,
+    functions: Py<PyAny>,
+    work: impl FnOnce(&Names) -> Result<T, Rejected> + Send,
+) -> PyResult<T> {
+    let names = Names::new(functions);
+    let result = py.detach(|| work(&names));
+    match (names.take_error(), result) {
+        (Some(error), _) => Err(error),
+        (None, Ok(done)) => Ok(done),
+        (None, Err(r)) => Err(rejected(py, r)),
+    }
+}
+
+fn rejected(py: Python<'_>, r: Rejected) -> PyErr {
+    failure::raise(py, &Failure { errors: r.errors, sources: r.sources }, failure::Stage::Source)
+}
+
+/// The numbers of the functions that function number `function` calls or launches.
+#[pyfunction]
+pub(crate) fn callees(py: Python<'_>, functions: Py<PyAny>, function: u32) -> PyResult<Vec<u32>> {
+    let found = read(py, functions, |names| frontend::callees(names, FunctionId(function)))?;
+    Ok(found.into_iter().map(|f| f.0).collect())
+}
+
+/// Raises ParserSyntaxError if a text is not Python.
+#[pyfunction]
+pub(crate) fn check_syntax(py: Python<'_>, path: &str, text: &str) -> PyResult<()> {
+    frontend::check_syntax(path, text).map_err(|r| rejected(py, r))
 }
 
 fn spec(tuple: &Bound<'_, PyTuple>) -> PyResult<ArgSpec> {
@@ -80,7 +108,7 @@ impl Program {
     fn load(py: Python<'_>, directory: PathBuf) -> PyResult<Program> {
         match py.detach(|| driver::Program::load(&directory)) {
             Ok(program) => Ok(Program { program: Arc::new(program) }),
-            Err(f) => Err(failure::raise(py, &f, Some("ArtifactError"))),
+            Err(f) => Err(failure::raise(py, &f, failure::Stage::Artifact)),
         }
     }
 
@@ -152,7 +180,7 @@ impl Program {
         let program = self.program.clone();
         let report = match interruptible(py, interrupt, move || program.run(&args, &options))? {
             Ok(report) => report,
-            Err(f) => return Err(failure::raise(py, &f, None)),
+            Err(f) => return Err(failure::raise(py, &f, failure::Stage::Program)),
         };
         let returned = report.returned.iter().map(|r| returned(py, r)).collect::<PyResult<Vec<_>>>()?;
         let did = PyDict::new(py);

@@ -5,8 +5,8 @@ parses the source of the functions, and nothing to Python.
 """
 
 from ..kernel import jit
-from . import _legacy, _names, _types, _words
-from ._legacy import function, inline, loads, loads_program, parse, parse_program, program
+from ..program import function, inline, program
+from . import _names, _types, _words
 from ._marker import Marker, Namespace
 from ._types import (
     RUNTIME,

@@ -87,7 +87,7 @@ impl Cx<'_> {
                 let ty = self.repeated(op, shape, vector, at)?;
                 Ok(Held::Ir(self.result(op, &[&[vector]], Type::Tile(ty), Attrs::default())))
             }
-            Meaning::Op(_) | Meaning::Statement(_) | Meaning::Unsupported => {
+            Meaning::Op(_) | Meaning::Launch | Meaning::Statement(_) | Meaning::Unsupported => {
                 Err(self.unsupported("unsupported-op", at, format!("`pl.{}` is not supported yet", args.name)).into())
             }
         }

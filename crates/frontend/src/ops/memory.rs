@@ -65,6 +65,7 @@ impl Cx<'_> {
         at: TextRange,
     ) -> Res<Value> {
         let dtype = self.ty(tensor).element().unwrap_or(DType::F32);
+        let valid = self.valid_in_view(tensor, window, valid, at)?;
         let (mut sizes, mut shape, mut dims, mut extents) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let (mut offsets, mut dynamic, mut drop, mut lengths) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for (i, axis) in window.axes.iter().enumerate() {
@@ -128,6 +129,29 @@ impl Cx<'_> {
             self.program.valid.insert(tile, extents);
         }
         Ok(tile)
+    }
+
+    /// What is valid of a window: no more than what is of the view that it is taken from.
+    fn valid_in_view(
+        &mut self,
+        tensor: Value,
+        window: &Window,
+        wanted: Option<Vec<Held>>,
+        at: TextRange,
+    ) -> Res<Option<Vec<Held>>> {
+        let Some(view) = self.program.valid_views.get(&tensor).cloned() else { return Ok(wanted) };
+        let wanted = wanted.unwrap_or_else(|| window.axes.iter().map(|a| a.size.clone()).collect());
+        let mut valid = Vec::new();
+        for ((axis, extent), whole) in window.axes.iter().zip(wanted).zip(view) {
+            let rest = self.binary(ruff_python_ast::Operator::Sub, &whole, &axis.offset, at)?;
+            let inside = self.smaller(&extent, &rest, at)?;
+            valid.push(match (self.known_int(&rest), self.known_int(&axis.offset)) {
+                // The view's own extent is not negative.
+                (Some(0..), _) | (_, Some(0)) => inside,
+                _ => self.larger(&inside, &Held::Int(0), at)?,
+            });
+        }
+        Ok(Some(valid))
     }
 
     /// A window of a tensor as a view (orchestration).
@@ -524,12 +548,18 @@ pub(crate) fn slice(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
             }
             return cx.load_window(value, &window, valid, at).map(Held::Ir);
         }
-        if valid.is_some() || clamp {
-            let message = "`valid_shape` and `clamp` outside of a kernel scope are not supported";
-            let help = "slice inside the scope, where the valid region is read";
+        if clamp {
+            let message = "`clamp` outside of a kernel scope is not supported";
+            let help = "slice inside the scope, or give the extent that is valid: `valid_shape=[…]`";
             return Err(cx.unsupported("unsupported-valid-region", at, message).help(help).into());
         }
-        return cx.view(value, &window, at).map(Held::Ir);
+        let view = cx.view(value, &window, at)?;
+        if let Some(valid) = cx.valid_in_view(value, &window, valid, at)? {
+            let kept = window.axes.iter().zip(valid).filter(|(axis, _)| !axis.drop).map(|(_, extent)| extent);
+            let kept = kept.collect();
+            cx.program.valid_views.insert(view, kept);
+        }
+        return Ok(Held::Ir(view));
     }
     let tile = cx.settled(value, at)?;
     let mut shape = [0; 2];

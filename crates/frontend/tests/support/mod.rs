@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use dtype::{DType, Scalar};
 use frontend::{ArgSpec, DimSpec, Environment, FunctionId, FunctionKind, FunctionSource, Known, ParamKind, ParamSpec};
 use ir::Direction;
-use ruff_python_ast::{Expr, Number, Operator, Stmt, UnaryOp};
+use ruff_python_ast::{Expr, Number, Operator, Stmt, StmtFunctionDef, UnaryOp};
 
 pub struct Module {
     functions: Vec<FunctionSource>,
@@ -28,6 +28,11 @@ impl Environment for Module {
     fn lookup(&self, _: FunctionId, path: &[&str]) -> Option<Known> {
         if path[0] == "pl" {
             return self.language(&path[1..]);
+        }
+        // The one program of a case: `self.f` is a function of it, as is `f`.
+        let path = if path[0] == "self" { &path[1..] } else { path };
+        if path.is_empty() {
+            return Some(Known::Namespace);
         }
         if let Some(i) = self.functions.iter().position(|f| f.name == path[0]) {
             return Some(Known::Function(FunctionId(i as u32)));
@@ -86,6 +91,7 @@ impl Module {
                     first_line: 1,
                     line,
                     params: Vec::new(),
+                    method: false,
                 });
                 module.docs.push(String::new());
                 return module;
@@ -100,41 +106,13 @@ impl Module {
                         module.constants.insert(n.id.to_string(), value);
                     }
                 }
-                Stmt::FunctionDef(f) => {
-                    let decorator = f.decorator_list.first().map(|d| match &d.expression {
-                        Expr::Call(c) => spelled(&c.func),
-                        e => spelled(e),
-                    });
-                    let kind = match decorator.as_deref() {
-                        Some("pl.jit") => FunctionKind::Entry,
-                        Some("pl.jit.inline") => FunctionKind::Inline,
-                        Some("pl.jit.incore") => FunctionKind::Kernel,
-                        Some("pl.jit.opaque") => FunctionKind::Opaque,
-                        _ => continue,
-                    };
-                    let params = f
-                        .parameters
-                        .args
-                        .iter()
-                        .map(|p| module.param(p.parameter.name.as_str(), p.parameter.annotation.as_deref()))
-                        .collect();
-                    module.docs.push(match f.body.first() {
-                        Some(Stmt::Expr(e)) => match &*e.value {
-                            Expr::StringLiteral(s) => s.value.to_str().to_owned(),
-                            _ => String::new(),
-                        },
-                        _ => String::new(),
-                    });
-                    let start = f.range.start().to_usize();
-                    module.functions.push(FunctionSource {
-                        name: f.name.to_string(),
-                        kind,
-                        path: path.into(),
-                        text: text.into(),
-                        first_line: 1,
-                        line: text[..start].matches('\n').count() as u32 + 1,
-                        params,
-                    });
+                Stmt::FunctionDef(f) => module.define(path, text, f, false),
+                Stmt::ClassDef(c) if c.decorator_list.iter().any(|d| spelled(&d.expression) == "pl.program") => {
+                    for stmt in &c.body {
+                        if let Stmt::FunctionDef(f) = stmt {
+                            module.define(path, text, f, true);
+                        }
+                    }
                 }
                 _ => {}
             }
@@ -142,9 +120,53 @@ impl Module {
         module
     }
 
+    fn define(&mut self, path: &str, text: &str, f: &StmtFunctionDef, method: bool) {
+        let decorator = f.decorator_list.first().map(|d| match &d.expression {
+            Expr::Call(c) => {
+                let role = c.arguments.keywords.iter().find(|k| k.arg.as_ref().is_some_and(|a| a == "type"));
+                (spelled(&c.func), role.map_or(String::new(), |k| spelled(&k.value)))
+            }
+            e => (spelled(e), String::new()),
+        });
+        let kind = match decorator.as_ref().map(|(name, role)| (name.as_str(), role.as_str())) {
+            Some(("pl.jit", _)) => FunctionKind::Entry,
+            Some(("pl.jit.inline", _) | ("pl.function", "pl.FunctionType.Inline")) => FunctionKind::Inline,
+            Some(("pl.jit.incore", _) | ("pl.function", "pl.FunctionType.InCore")) => FunctionKind::Kernel,
+            Some(("pl.function", "pl.FunctionType.Orchestration")) => FunctionKind::Orchestration,
+            Some(("pl.jit.opaque" | "pl.function", _)) => FunctionKind::Opaque,
+            _ => return,
+        };
+        let params = f
+            .parameters
+            .args
+            .iter()
+            .skip(usize::from(method))
+            .map(|p| self.param(p.parameter.name.as_str(), p.parameter.annotation.as_deref()))
+            .collect();
+        self.docs.push(match f.body.first() {
+            Some(Stmt::Expr(e)) => match &*e.value {
+                Expr::StringLiteral(s) => s.value.to_str().to_owned(),
+                _ => String::new(),
+            },
+            _ => String::new(),
+        });
+        let start = f.range.start().to_usize();
+        self.functions.push(FunctionSource {
+            name: f.name.to_string(),
+            kind,
+            path: path.into(),
+            text: text.into(),
+            first_line: 1,
+            line: text[..start].matches('\n').count() as u32 + 1,
+            params,
+            method,
+        });
+    }
+
     /// The entries, in order.
     pub fn entries(&self) -> Vec<FunctionId> {
-        let entry = |(_, f): &(usize, &FunctionSource)| f.kind == FunctionKind::Entry;
+        let entry =
+            |(_, f): &(usize, &FunctionSource)| matches!(f.kind, FunctionKind::Entry | FunctionKind::Orchestration);
         self.functions.iter().enumerate().filter(entry).map(|(i, _)| FunctionId(i as u32)).collect()
     }
 
