@@ -5,6 +5,7 @@ What has no counterpart here (multi-rank workers, device timing, generated C++) 
 
 import dataclasses
 import enum
+import inspect
 import os
 import pathlib
 import tempfile
@@ -165,6 +166,25 @@ class TensorSpec:
     dtype: Any
     init_value: Any = None
     is_output: bool = False
+
+    def create_tensor(self):
+        """A torch tensor as it starts: zeros, a number everywhere, a copy of a tensor, or what a function makes: called
+        with shape and element type if it takes them (`torch.randn`)."""
+        import torch
+
+        start = self.init_value
+        if callable(start):
+            try:
+                bare = not inspect.signature(start).parameters
+            except ValueError:  # a builtin that does not tell
+                bare = False
+            start = start() if bare else start(self.shape, dtype=self.dtype)
+        if start is None or isinstance(start, (int, float)):
+            return torch.full(self.shape, start or 0, dtype=self.dtype)
+        made = torch.as_tensor(start).to(self.dtype)
+        if list(made.shape) != list(self.shape):
+            raise ValueError(f"`{self.name}` has shape {list(self.shape)}, but starts with {list(made.shape)}")
+        return made.clone() if made is self.init_value else made
 
 
 @dataclasses.dataclass

@@ -196,6 +196,7 @@ impl Generated {
             first_line: 1,
             line: 1,
             params: self.params.clone(),
+            method: false,
         })
     }
 
