@@ -66,14 +66,8 @@ pub fn gather_view(
 ) -> Result<(), Fault> {
     let from = places(mem, dst, view, index, mode, out_of_range, OutOfRange::Skip)?;
     let (region, size) = ((dst.valid_rows, dst.valid_cols), dst.dtype.size());
-    let mut values = Vec::with_capacity(from.len() * size);
-    for at in from {
-        let bits = match at {
-            Some(at) => view.buffer.get(at, view.dtype)?.bits,
-            None => 0,
-        };
-        values.extend_from_slice(&bits.to_le_bytes()[..size]);
-    }
+    let mut values = vec![0; from.len() * size];
+    for_each_run(&from, size, |k, at, n| Ok(view.buffer.read(at, &mut values[k * size..][..n * size])?))?;
     crate::copy::move_elements(Arena::new(mem), dst, region, Layout::dense(&mut values, region.1, size));
     Ok(())
 }
@@ -92,16 +86,14 @@ pub fn scatter_view(
     let to = scattered(mem, view, src, index, mode, out_of_range, atomic)?;
     let size = src.dtype.size();
     let values = plane::dense(Layout::of(mem, src), (src.valid_rows, src.valid_cols), size);
+    let Some(atomic) = atomic else {
+        return for_each_run(&to, size, |k, at, n| Ok(view.buffer.write(at, &values[k * size..][..n * size])?));
+    };
     for (value, at) in values.chunks_exact(size).zip(to) {
         let Some(at) = at else { continue };
-        match atomic {
-            None => view.buffer.write(at, value)?,
-            Some(atomic) => {
-                let mut bits = [0; 8];
-                bits[..size].copy_from_slice(value);
-                view.buffer.fetch(atomic.op(), at, Scalar::new(view.dtype, u64::from_le_bytes(bits)))?;
-            }
-        }
+        let mut bits = [0; 8];
+        bits[..size].copy_from_slice(value);
+        view.buffer.fetch(atomic.op(), at, Scalar::new(view.dtype, u64::from_le_bytes(bits)))?;
     }
     Ok(())
 }
@@ -169,17 +161,47 @@ pub(crate) fn places(
         return Err(Fault::shape("global view", reason));
     }
     let mut places = Vec::with_capacity(rows as usize * cols as usize);
+    let chosen = |r: u32, c: u32| {
+        let at = named_by(index, mode, r, c);
+        resolve(index::at(mem, index, at.0, at.1), bound, out_of_range, at)
+    };
     for r in 0..rows {
-        for c in 0..cols {
-            let at = named_by(index, mode, r, c);
-            let chosen = resolve(index::at(mem, index, at.0, at.1), bound, out_of_range, at)?;
-            places.push(chosen.map(|i| match mode {
-                GatherMode::Row => byte_offset(view, i, c as u64),
-                GatherMode::Elem => byte_offset(view, i / table_cols, i % table_cols),
-            }));
+        if mode == GatherMode::Elem {
+            for c in 0..cols {
+                places.push(chosen(r, c)?.map(|i| byte_offset(view, i / table_cols, i % table_cols)));
+            }
+            continue;
         }
+        let first = chosen(r, 0)?.map(|i| byte_offset(view, i, 0));
+        // A single column has no step to speak of.
+        let step = if cols > 1 { view.strides.last().map_or(0, |&s| s as isize) } else { 0 };
+        let step = step * view.dtype.size() as isize;
+        places.extend((0..cols as isize).map(|c| first.map(|at| at.wrapping_add_signed(c * step))));
     }
     Ok(places)
+}
+
+/// Calls `f(first element, its place, elements)` for runs of elements whose places follow each other; those without a place are
+/// left out.
+fn for_each_run(
+    places: &[Option<usize>],
+    size: usize,
+    mut f: impl FnMut(usize, usize, usize) -> Result<(), Fault>,
+) -> Result<(), Fault> {
+    let mut k = 0;
+    while let Some(place) = places.get(k) {
+        let Some(start) = *place else {
+            k += 1;
+            continue;
+        };
+        let mut n = 1;
+        while places.get(k + n) == Some(&Some(start + n * size)) {
+            n += 1;
+        }
+        f(k, start, n)?;
+        k += n;
+    }
+    Ok(())
 }
 
 fn in_column(index: &Tile) -> bool {

@@ -6,8 +6,9 @@
 //!
 //! # Rules that hold for every instruction
 //!
-//! * **Domain** (`isa.md` §2.0): the valid region of the destination, except for reductions, transposes, comparisons, sorts,
-//!   scatters and stores (that of the source) and matmul (m, k from the left operand, n from the right one). A domain without elements is a no-op.
+//! * **Domain** (`isa.md` §2.0): the valid region of the destination, except for reductions, transposes, comparisons,
+//!   gathers by a pattern, scatters by an index, sorts and stores (that of the source) and matmul (m, k from the left operand,
+//!   n from the right one). A domain without elements is a no-op.
 //!   Sources are read over the domain, valid or not; their *physical* extent must cover it. Bytes outside the domain keep
 //!   what they were (what is undefined about them is the business of [`shadow`]).
 //! * **Aliasing**: the result is that of reading every source before writing the destination, however they overlap
