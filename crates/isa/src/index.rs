@@ -2,7 +2,7 @@
 
 use dtype::DType;
 
-use crate::{Fault, Tile};
+use crate::{Fault, Order, Tile};
 
 /// Checks an index tile over the region that is read.
 pub(crate) fn check(arena: usize, index: &Tile, region: (u32, u32)) -> Result<(), Fault> {
@@ -13,6 +13,7 @@ pub(crate) fn check(arena: usize, index: &Tile, region: (u32, u32)) -> Result<()
 }
 
 /// Element (r, c) of an index tile, checked over a region that holds it.
+#[inline]
 pub(crate) fn at(mem: &[u8], index: &Tile, r: u32, c: u32) -> i64 {
     let at = index.byte_offset(r, c);
     match index.dtype {
@@ -26,6 +27,7 @@ pub(crate) fn at(mem: &[u8], index: &Tile, r: u32, c: u32) -> i64 {
 }
 
 /// The index itself if it is below `bound`.
+#[inline]
 pub(crate) fn inside(index: i64, bound: u64, at: (u32, u32)) -> Result<u64, Fault> {
     match u64::try_from(index) {
         Ok(i) if i < bound => Ok(i),
@@ -39,7 +41,11 @@ pub(crate) fn flat_bound(tile: &Tile) -> u64 {
 }
 
 /// The byte offset of an element counted in row-major order over the physical extent, whatever the tile's order.
+#[inline]
 pub(crate) fn flat_offset(tile: &Tile, flat: u64) -> usize {
     let cols = tile.cols as u64;
+    if tile.order == Order::RowMajor && tile.pitch == tile.cols {
+        return tile.offset + flat as usize * tile.dtype.size();
+    }
     tile.byte_offset((flat / cols) as u32, (flat % cols) as u32)
 }
