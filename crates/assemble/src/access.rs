@@ -116,7 +116,8 @@ impl<'a> Context<'a> {
         let data = &self.func.ops[op];
         let info = data.opcode.info();
         let mut touched = Touched::default();
-        let descriptor = matches!(data.opcode, Opcode::AllocTile | Opcode::Subview | Opcode::TReshape);
+        let descriptor =
+            matches!(data.opcode, Opcode::AllocTile | Opcode::Subview | Opcode::TReshape | Opcode::Bitcast);
         if descriptor || !data.regions.is_empty() || data.opcode.is_terminator() {
             return touched;
         }
@@ -157,10 +158,25 @@ impl<'a> Context<'a> {
                 let one = Extent::Static(1);
                 self.window(data, Box { rows: one, cols: one })
             }
-            (Opcode::TMatmul | Opcode::TMatmulAcc, "rhs") => {
+            (Opcode::TMatmul | Opcode::TMatmulAcc | Opcode::TMatmulBias, "rhs") => {
                 Some(Box { rows: self.valid(data.named("lhs")[0]).cols, cols: self.valid(value).cols })
             }
             (Opcode::TMatmulAcc, "acc") => Some(self.product(data)),
+            // Wherever the indices lead.
+            (Opcode::TGather | Opcode::TGatherB, "source") => None,
+            // One for a block, one for a row: not the destination's box.
+            (Opcode::TGatherB, "offsets") | (Opcode::MGather, "indices") => Some(self.valid(value)),
+            // Some of the bytes of each row.
+            (Opcode::TSel | Opcode::TSelS, "mask") => {
+                let columns = self.func.ty(value).as_tile()?.cols();
+                Some(Box { rows: dest_box?.rows, cols: Extent::Static(columns) })
+            }
+            // As far as the operand that the operation runs over is valid.
+            (Opcode::TCmp, "b") => Some(self.valid(data.named("a")[0])),
+            (Opcode::TScatter, "indices") => Some(self.valid(data.named("source")[0])),
+            // A last group is read whole.
+            (Opcode::TSort32, _) => None,
+            (Opcode::MScatter, "indices") => None,
             (_, "v") => {
                 let dest = dest_box?;
                 let by_row = data.opcode.name().starts_with("trowexpand");
@@ -259,6 +275,9 @@ fn reshape(from: &TileType, to: &TileType, of: Box) -> Option<Box> {
     }
     if of == all(from) {
         return Some(all(to));
+    }
+    if from.dtype.size() != to.dtype.size() {
+        return None;
     }
     let one = Extent::Static(1);
     let prefix = match from.shape[..] {

@@ -73,7 +73,7 @@ impl Aliases {
     fn transfer(&mut self, func: &Function, op: Op) -> bool {
         let data = &func.ops[op];
         match data.opcode {
-            Opcode::TReshape => self.flow(data.named("source")[0], data.results[0], true),
+            Opcode::TReshape | Opcode::Bitcast => self.flow(data.named("source")[0], data.results[0], true),
             Opcode::Subview => self.flow(data.named("tile")[0], data.results[0], false),
             Opcode::For => {
                 let (body, init) = (data.regions[0], data.named("init"));

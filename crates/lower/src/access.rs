@@ -33,6 +33,11 @@ impl Access {
     }
 }
 
+/// The axes of a tensor as they are.
+pub(crate) fn natural(rank: usize) -> Vec<Option<usize>> {
+    (0..rank).map(Some).collect()
+}
+
 /// The box that `load` reads for a tile of this type, as it is or transposed.
 pub(crate) fn load(f: &Function, op: Op, ty: &TileType, transposed: bool) -> Result<Access, Fail> {
     let data = &f.ops[op];
@@ -49,9 +54,9 @@ pub(crate) fn load(f: &Function, op: Op, ty: &TileType, transposed: bool) -> Res
         let [i, j] = kept[..] else { return Err(unsupported(f, op, "a transposed operand of other than two axes")) };
         return Ok(Access::new(dropped.chain([Some(j), Some(i)]).collect(), &sizes, &of_tile));
     }
-    let natural = Access::new((0..sizes.len()).map(Some).collect(), &sizes, &of_tile);
-    if natural.matrix() == flat(ty) {
-        return Ok(natural);
+    let plain = Access::new(natural(sizes.len()), &sizes, &of_tile);
+    if plain.matrix() == flat(ty) {
+        return Ok(plain);
     }
     Ok(Access::new(dropped.chain(kept.into_iter().map(Some)).collect(), &sizes, &of_tile))
 }
@@ -85,9 +90,9 @@ pub(crate) fn store(f: &Function, op: Op, ty: &TileType) -> Result<Access, Fail>
             return Err(unsupported(f, op, "a store of an empty tile to a box of another shape"));
         }
     }
-    let natural = Access::new((0..n).map(Some).collect(), &sizes, &of_tile);
-    if natural.matrix() == flat(ty) {
-        return Ok(natural);
+    let plain = Access::new(natural(n), &sizes, &of_tile);
+    if plain.matrix() == flat(ty) {
+        return Ok(plain);
     }
     // The tensor's axes that are the tile's leading ones, then the one that is its last (or one of size 1).
     let last_of = |i: usize| of_tile.iter().position(|&a| a == Some(i));

@@ -88,8 +88,10 @@ pub(crate) fn direction(f: &Function, scope: Op, is: impl Fn(Value) -> bool) -> 
     for op in ops_in(f, f.ops[scope].regions[0]) {
         let data = &f.ops[op];
         match data.opcode {
-            Opcode::Load | Opcode::Read => read |= is(data.named("tensor")[0]),
+            Opcode::Load | Opcode::Read | Opcode::Gather => read |= is(data.named("tensor")[0]),
             Opcode::Write => written |= is(data.named("tensor")[0]),
+            // What it does not reach keeps its contents, and which that is depends on data.
+            Opcode::Scatter if is(data.named("tensor")[0]) => (read, written) = (true, true),
             Opcode::Store if is(data.named("tensor")[0]) => {
                 written = true;
                 // An atomic addition reads what it adds to.

@@ -1,9 +1,10 @@
 //! Zeros where a tile might be read before it is written (semantics rule 4).
 //!
 //! The reference has zeros wherever nothing was written. A kernel fills explicitly, and only where the difference could
-//! be seen: a fresh tile that is used (unless the first iteration of a loop replaces it unseen), and a value with a partial
-//! valid region of which an operation reads more than that (another valid region, a window, a reshape, a vector
-//! shorter than its matrix). All other operations stay inside the valid regions of their operands.
+//! be seen: a fresh tile that is used (unless the first iteration of a loop replaces it unseen), a value with a partial
+//! valid region of which an operation reads more than that (another valid region, a window, a reshape, a gather, an
+//! operand that is shorter than the one the operation runs over), and a value whose operation may stop early. All other
+//! operations stay inside the valid regions of their operands.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +13,7 @@ use ir::{Block, Dim, Function, Op, OpData, Opcode, Value};
 use crate::captures::ops_in;
 use crate::phi::Joins;
 use crate::uses::Uses;
+use crate::webs::renames;
 
 /// The values of a scope before whose operation zeros go to the whole buffer.
 #[derive(Debug)]
@@ -28,13 +30,7 @@ impl Fills {
         // Names that are read beyond their valid region, and those that flow into them.
         let mut open = Vec::new();
         for &op in &ops {
-            let data = &f.ops[op];
-            match data.opcode {
-                Opcode::SetValidShape | Opcode::TExtract | Opcode::TReshape | Opcode::TGetVal => {
-                    open.push(data.operands[0]);
-                }
-                _ => open.extend(short_vector(f, &extents, op)),
-            }
+            open.extend(read_beyond(f, &extents, op));
         }
         let mut sources: BTreeMap<Value, Vec<Value>> = BTreeMap::new();
         let edges = joins.edges.iter().map(|e| (e.target, e.source));
@@ -48,6 +44,8 @@ impl Fills {
             }
         }
         read.retain(|&v| leaves_out(f, v));
+        let stopped = ops.iter().map(|&op| &f.ops[op]).filter(|data| data.attrs.bool("exhausted"));
+        read.extend(stopped.flat_map(|data| &data.results));
         Fills(read)
     }
 }
@@ -57,8 +55,49 @@ impl Fills {
 fn leaves_out(f: &Function, value: Value) -> bool {
     let (Some(ty), Some(def)) = (f.ty(value).as_tile(), f.def_op(value)) else { return false };
     let data = &f.ops[def];
-    let other = matches!(data.opcode, Opcode::TileCreate | Opcode::TReshape | Opcode::SetValidShape | Opcode::TFillPad);
+    let other = renames(data.opcode) || matches!(data.opcode, Opcode::TileCreate | Opcode::TFillPad);
     !other && data.regions.is_empty() && !ty.is_fully_valid()
+}
+
+/// The operands that `op` may read where they are not valid.
+fn read_beyond(f: &Function, extents: &Extents, op: Op) -> Vec<Value> {
+    use Opcode as C;
+    let data = &f.ops[op];
+    let first = |name: &str| data.named(name)[0];
+    let differ = |a: Value, i: usize, b: Value, j: usize| {
+        let (a, b) = (extents.of(a, i), extents.of(b, j));
+        a.is_none() || a != b
+    };
+    // `other` where it is shorter than `lead`, the operand that the operation runs over.
+    let shorter = |other: Value, lead: Value| {
+        let axes = f.ty(lead).as_tile().map_or(0, |t| t.shape.len());
+        (0..axes).any(|axis| differ(other, axis, lead, axis)).then_some(other).into_iter().collect()
+    };
+    match data.opcode {
+        C::SetValidShape | C::TExtract | C::TReshape | C::TGetVal => vec![data.operands[0]],
+        // Any element may be asked for.
+        C::TGather | C::TGatherB => vec![first("source")],
+        C::TCmp => shorter(first("b"), first("a")),
+        C::TScatter => shorter(first("indices"), first("source")),
+        // A last group is read whole.
+        C::TSort32 => {
+            let (source, idx) = (first("source"), first("idx"));
+            let whole = matches!(extents.of(source, 1), Some(Known::Static(n)) if n % 32 == 0);
+            if whole { shorter(idx, source) } else { vec![source, idx] }
+        }
+        C::Scatter if data.attrs.word("mode") == Some("row") => {
+            let (tile, indices) = (first("tile"), first("indices"));
+            if differ(indices, 1, tile, 0) { vec![indices] } else { Vec::new() }
+        }
+        C::Scatter => shorter(first("indices"), first("tile")),
+        C::TSel | C::TSelS => {
+            let mask = first("mask");
+            let columns = f.ty(mask).as_tile().map(|t| Known::Static(t.shape[1]));
+            let short = differ(mask, 0, data.results[0], 0) || extents.of(mask, 1) != columns;
+            if short { vec![mask] } else { Vec::new() }
+        }
+        _ => short_vector(f, extents, op).into_iter().collect(),
+    }
 }
 
 /// The vector that `op` spreads over a matrix which may be valid where the vector is not.
@@ -124,17 +163,25 @@ impl Extents {
         use Opcode as C;
         let data = &f.ops[op];
         match data.opcode {
-            C::Load | C::TExpandS | C::TExtract => {
+            C::Load | C::TExpandS | C::TExtract | C::TTri => {
                 let before = valid[..axis].iter().filter(|d| **d == Dim::Dynamic).count();
                 data.named("valid").get(before).map(|&v| Known::Given(v))
             }
             C::SetValidShape => Some(Known::Given(data.named(if axis == 0 { "row" } else { "col" })[0])),
             C::TTrans => self.of(data.operands[0], 1 - axis),
-            C::TMatmul | C::TMatmulAcc | C::TReshape | C::TFillPad | C::TileCreate => None,
+            C::TMatmul | C::TMatmulAcc | C::TMatmulBias | C::TReshape | C::TFillPad | C::TileCreate => None,
             _ if !data.regions.is_empty() => None,
-            // Elementwise operations have what all operands have.
-            C::TAdd | C::TSub | C::TMul | C::TDiv | C::TMax | C::TMin => {
-                let (a, b) = (self.of(data.operands[0], axis)?, self.of(data.operands[1], axis)?);
+            C::Gather if data.attrs.word("mode") == Some("row") => self.of(data.named("indices")[0], 1),
+            C::Gather => self.of(data.named("indices")[0], axis),
+            C::TGather | C::TGatherB => self.of(data.operands[1], axis),
+            C::TSelS => self.of(data.named("a")[0], axis),
+            // Operations on two tiles of one shape have what both have.
+            _ if data.opcode.info().group("b").is_some() => {
+                let (a, b) = (self.of(data.named("a")[0], axis)?, self.of(data.named("b")[0], axis)?);
+                (a == b).then_some(a)
+            }
+            C::TPRelu => {
+                let (a, b) = (self.of(data.named("a")[0], axis)?, self.of(data.named("slope")[0], axis)?);
                 (a == b).then_some(a)
             }
             // Reductions keep the other axis, broadcasts have the matrix'.

@@ -2,9 +2,13 @@
 
 mod buffers;
 mod copies;
+mod gather;
+mod generate;
 mod global;
 mod matmul;
 mod ops;
+mod select;
+mod sort;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -21,7 +21,7 @@ use crate::Fail;
 use crate::captures::ops_in;
 use crate::phi::Joins;
 use crate::tile::Place;
-use crate::uses::Uses;
+use crate::uses::{self, Uses};
 
 #[derive(Debug)]
 pub(crate) struct Spaces {
@@ -121,7 +121,7 @@ pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) ->
             }
             _ if !data.regions.is_empty() || data.opcode.is_terminator() => {}
             _ => {
-                for &v in data.operands.iter().chain(&data.dests) {
+                for v in uses::inputs(data).chain(data.dests.iter().copied()) {
                     if matches!(f.ty(v), Type::Tile(_)) {
                         s.need(v, Place::Vec);
                     }

@@ -2,9 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use ir::{Block, Function, Op, Value};
+use ir::{Block, Function, Op, OpData, Value};
 
 use crate::captures::ops_in;
+
+/// The operands of an operation without scratch tiles (`tmp`): those are the device's, and `assemble` makes them.
+pub(crate) fn inputs(data: &OpData) -> impl Iterator<Item = Value> + '_ {
+    let groups = data.opcode.info().operands.iter().enumerate();
+    groups.filter(|(_, operand)| operand.name != "tmp").flat_map(|(i, _)| data.group(i)).copied()
+}
 
 /// The operations of a region that use each value as operand or destination, in program order.
 #[derive(Debug, Default)]

@@ -5,8 +5,8 @@
 //! every value that is live after, except one it is a copy of; and with those operands of its operation that the
 //! instruction must not overwrite while it reads (op table, `in_place`).
 //!
-//! Sharing is asked for where it saves a copy: joined names (see [`crate::phi`]), an accumulator and its sum, a reshape
-//! or another valid region of the same bytes. If the two classes do not interfere they become one, greedily in that
+//! Sharing is asked for where it saves a copy: joined names (see [`crate::phi`]), an accumulator and its sum, another
+//! shape, element type or valid region of the same bytes. If the two classes do not interfere they become one, greedily in that
 //! order; else the emission copies. Sums in the accumulator cannot be copied: there a refusal is an error.
 //!
 //! `tinsert` and `tsetval` write their target: for interference that is a write of the target that keeps it live.
@@ -153,7 +153,7 @@ pub(crate) fn build(
     }
     for &op in &ops {
         let data = &f.ops[op];
-        if !matches!(data.opcode, Opcode::TReshape | Opcode::SetValidShape) {
+        if !renames(data.opcode) {
             continue;
         }
         let (source, result) = (data.operands[0], data.results[0]);
@@ -374,7 +374,7 @@ impl Liveness<'_> {
         }
         for result in self.tiles(&data.results) {
             let copied = match data.opcode {
-                Opcode::TReshape | Opcode::SetValidShape => data.operands.first().copied(),
+                opcode if renames(opcode) => data.operands.first().copied(),
                 _ => None,
             };
             self.write(result, &live, copied);
@@ -400,7 +400,12 @@ impl Liveness<'_> {
     }
 }
 
-/// The buffer of a web has the shape of its first member.
+/// Whether the operation's result is the bytes of its first operand under another descriptor.
+pub(crate) fn renames(opcode: Opcode) -> bool {
+    matches!(opcode, Opcode::TReshape | Opcode::Bitcast | Opcode::SetValidShape)
+}
+
+/// The buffer of a web has the type of its first member.
 pub(crate) fn representative(webs: &Webs, web: Web) -> Value {
     *webs.members(web).first().expect("a web has members")
 }

@@ -1,25 +1,34 @@
-//! Tensor-level programs in `programs/*.tw`, lowered on both architectures.
+//! Tensor-level programs in `programs/*.tw` and `ops/*.tw`, lowered on both architectures; on one if they say a5.
 
 use std::path::Path;
 
 use chip::Arch;
 use dtype::Profile;
-use ir::{Level, Program};
+use ir::info::{Form, Levels};
+use ir::{Level, Opcode, Program};
 
 pub fn parse(name: &str, arch: Arch) -> Program {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
-    let text = std::fs::read_to_string(&path).expect("the program is there");
-    let mut program = ir::text::parse(&text, name).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
+    let mut program = read(&format!("programs/{name}"));
     program.arch = arch;
     program
 }
 
+fn read(path: &str) -> Program {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(path);
+    let text = std::fs::read_to_string(&file).expect("the program is there");
+    ir::text::parse(&text, path).unwrap_or_else(|e| panic!("{path}: {e:#?}"))
+}
+
 fn lowered(name: &str, arch: Arch) -> Program {
+    lower_on(name, parse(name, arch), arch)
+}
+
+fn lower_on(name: &str, mut source: Program, arch: Arch) -> Program {
+    source.arch = arch;
     let profile = match arch {
         Arch::A2a3 => Profile::A2a3,
         Arch::A5 => Profile::A5,
     };
-    let source = parse(name, arch);
     ir::verify::verify(&source).unwrap_or_else(|e| panic!("{name} itself: {e:#?}"));
     let program = lower::lower(&source, &lower::Options { profile }).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
     ir::verify::verify(&program).unwrap_or_else(|e| panic!("{name}: {e:#?}\n{}", ir::text::print(&program)));
@@ -97,17 +106,45 @@ fn an_accumulator_is_one_buffer_through_loop_and_branch() {
 
 #[test]
 fn every_program_lowers_to_one_that_the_verifier_accepts() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let mut names: Vec<String> = std::fs::read_dir(folder)
-        .expect("the folder is there")
-        .map(|e| e.expect("an entry").file_name().into_string().expect("a plain name"))
-        .collect();
-    names.sort();
-    for name in names.iter().filter(|n| n.ends_with(".tw")) {
-        for arch in Arch::ALL {
-            lowered(name, arch);
+    for folder in ["programs", "ops"] {
+        for name in names(folder) {
+            let source = read(&name);
+            let archs: &[Arch] = if source.arch == Arch::A5 { &[Arch::A5] } else { &Arch::ALL };
+            for &arch in archs {
+                lower_on(&name, source.clone(), arch);
+            }
         }
     }
+}
+
+/// The programs of a folder, with its name before theirs.
+fn names(folder: &str) -> Vec<String> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+    let entries = std::fs::read_dir(path).expect("the folder is there");
+    let mut names: Vec<String> = entries
+        .map(|e| e.expect("an entry").file_name().into_string().expect("a plain name"))
+        .filter(|n| n.ends_with(".tw"))
+        .map(|n| format!("{folder}/{n}"))
+        .collect();
+    names.sort();
+    assert!(names.len() >= 10, "{names:?}");
+    names
+}
+
+/// Tile operations of scopes, without those that only other operations of lowering's own make.
+#[test]
+fn the_programs_have_every_operation_of_scopes() {
+    let mut seen = std::collections::BTreeSet::new();
+    for folder in ["programs", "ops"] {
+        for name in names(folder) {
+            let source = read(&name);
+            let f = &source.functions[source.entry];
+            seen.extend(f.walk().into_iter().map(|op| f.ops[op].opcode));
+        }
+    }
+    let tile = |info: &&ir::info::OpInfo| info.levels.contains(Levels::SCOPE) && info.form == Form::Tile;
+    let missing: Vec<_> = ir::ops::TABLE.iter().filter(tile).map(|i| i.opcode).filter(|o| !seen.contains(o)).collect();
+    assert_eq!(missing, [Opcode::TMatmulBias]);
 }
 
 /// Each file in `refused` says in its first line how it is refused: `// code at line N: part of the message`.
@@ -134,5 +171,5 @@ fn what_cannot_be_lowered_is_refused_by_name_at_its_line() {
         assert_eq!(at.as_deref(), Some(line), "{name}");
         seen += 1;
     }
-    assert!(seen >= 10);
+    assert!(seen >= 11);
 }

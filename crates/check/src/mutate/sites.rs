@@ -279,7 +279,7 @@ impl Finder<'_> {
             return;
         };
         // Other descriptors of the bytes have valid regions of their own.
-        let view = |op: &Op| matches!(self.func.ops[*op].opcode, Opcode::Subview | Opcode::TReshape);
+        let view = |op: &Op| matches!(self.func.ops[*op].opcode, Opcode::Subview | Opcode::TReshape | Opcode::Bitcast);
         if self.func.users(value).iter().all(view) {
             return;
         }

@@ -100,6 +100,15 @@ impl Kernel<'_> {
         self.b.result(Opcode::TReshape, &[&[root]], Type::Tile(new), attrs([]))
     }
 
+    /// [`Kernel::reshape`], for elements of this type.
+    pub(super) fn recast(&mut self, root: Value, dtype: DType, rows: u64, cols: u64) -> Value {
+        if self.buffer_type(root).dtype == dtype {
+            return self.reshape(root, rows, cols);
+        }
+        let new = tile::buffer(dtype, rows, cols, Space::Vec, self.arch);
+        self.b.result(Opcode::Bitcast, &[&[root]], Type::Tile(new), attrs([]))
+    }
+
     /// A column as the one row that elementwise instructions take.
     pub(super) fn as_row(&mut self, held: Held) -> Value {
         let (ty, valid) = (self.buffer_type(held.root), self.valid_of(held.tile));
@@ -192,8 +201,7 @@ impl Kernel<'_> {
     }
 
     fn is_reshaped(&self, value: Value) -> bool {
-        let reshapes = |op: Op| matches!(self.src.ops[op].opcode, Opcode::TReshape | Opcode::SetValidShape);
-        self.uses.of(value).iter().copied().any(reshapes)
+        self.uses.of(value).iter().any(|&op| webs::renames(self.src.ops[op].opcode))
     }
 
     /// Makes the buffer (or the descriptor in the buffer of its web) of a value at its home, for its extents.
@@ -211,13 +219,13 @@ impl Kernel<'_> {
         if self.webs.is_early(value) {
             let web = self.webs.of(value);
             let root = *self.roots.get(&web).ok_or_else(|| self.internal("a buffer that is not there yet"))?;
-            let root = if place == Place::Vec { self.reshape(root, rows, cols) } else { root };
+            let root = if place == Place::Vec { self.recast(root, ty.dtype, rows, cols) } else { root };
             let tile = self.window(root, extents);
             return Ok(Held { root, tile });
         }
         let full = [Extent::Static(rows), Extent::Static(cols)];
         let partial = extents != full;
-        let copies = |op: Op| matches!(self.src.ops[op].opcode, Opcode::TReshape | Opcode::SetValidShape);
+        let copies = |op: Op| webs::renames(self.src.ops[op].opcode);
         let renamed = self.is_reshaped(value) || self.src.def_op(value).is_some_and(copies);
         let whole = partial && (is_column(&ty) || self.fills.is_needed(value) || renamed);
         let held = if whole {

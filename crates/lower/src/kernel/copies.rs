@@ -58,7 +58,7 @@ impl Kernel<'_> {
             }
             let web = self.webs.of(target);
             let root = *self.roots.get(&web).ok_or_else(|| self.internal("a buffer that is not there yet"))?;
-            let root = self.reshape(root, ty.rows(), ty.cols());
+            let root = self.recast(root, ty.dtype, ty.rows(), ty.cols());
             let held = Held { root, tile: self.window(root, extents) };
             let into = if is_column(&ty) { self.as_row(held) } else { held.tile };
             pending.push(Copy {

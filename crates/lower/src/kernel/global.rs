@@ -13,7 +13,7 @@ use crate::extent::Extent;
 use crate::tile::Place;
 
 impl Kernel<'_> {
-    fn tensor(&self, value: Value) -> Result<(Value, TensorParam), Fail> {
+    pub(super) fn tensor(&self, value: Value) -> Result<(Value, TensorParam), Fail> {
         let captured = self.aliases.get(&value).copied();
         captured
             .and_then(|v| Some((v, self.tensors.get(&v)?.clone())))
@@ -51,6 +51,10 @@ impl Kernel<'_> {
                     let tensor = self.tensor(data.named("tensor")[0])?.0;
                     let ty = self.tile_type(data.named("tile")[0])?;
                     wanted.insert((tensor, access::store(self.src, op, &ty)?.axes));
+                }
+                Opcode::Gather | Opcode::Scatter => {
+                    let (tensor, param) = self.tensor(data.named("tensor")[0])?;
+                    wanted.insert((tensor, access::natural(param.ty.rank())));
                 }
                 _ => {}
             }

@@ -10,8 +10,8 @@ use ir::{Dim, Op, Opcode, TileType, Type, Value};
 use super::{Held, Kernel};
 use crate::Fail;
 use crate::extent::Extent;
-use crate::fill;
 use crate::tile::{Place, flat, is_column};
+use crate::{fill, uses, webs};
 
 impl Kernel<'_> {
     pub(super) fn op(&mut self, op: Op) -> Result<(), Fail> {
@@ -20,6 +20,8 @@ impl Kernel<'_> {
         match opcode {
             C::Load => self.load(op),
             C::Store => self.store(op),
+            C::Gather => self.gather(op),
+            C::Scatter => self.scatter(op),
             C::Read => self.read(op),
             C::Write => self.write(op),
             C::TensorDim => self.tensor_dim(op),
@@ -35,8 +37,8 @@ impl Kernel<'_> {
             }
             C::TileCreate => self.tile_create(op),
             C::TReshape => self.treshape(op),
+            C::Bitcast => self.bitcast(op),
             C::SetValidShape => self.set_validshape(op),
-            C::TMov => self.unary_like(op, C::TMov),
             C::TExtract => self.textract(op),
             C::TInsert => self.tinsert(op),
             C::TGetVal => self.tgetval(op),
@@ -45,7 +47,65 @@ impl Kernel<'_> {
             C::TExpandS => self.texpands(op),
             C::TCi => self.tci(op),
             C::TMatmul | C::TMatmulAcc => self.matmul(op),
-            C::TRowSum | C::TRowMax | C::TRowMin | C::TColSum | C::TColMax | C::TColMin => self.reduce(op),
+            C::TMov
+            | C::TAdd
+            | C::TSub
+            | C::TMul
+            | C::TDiv
+            | C::TMax
+            | C::TMin
+            | C::TRem
+            | C::TFmod
+            | C::TAnd
+            | C::TOr
+            | C::TXor
+            | C::TShl
+            | C::TShr
+            | C::TPRelu
+            | C::TAddS
+            | C::TSubS
+            | C::TMulS
+            | C::TDivS
+            | C::TMaxS
+            | C::TMinS
+            | C::TRemS
+            | C::TFmodS
+            | C::TAndS
+            | C::TOrS
+            | C::TXorS
+            | C::TShlS
+            | C::TShrS
+            | C::TLRelu
+            | C::TExp
+            | C::TLog
+            | C::TSqrt
+            | C::TRsqrt
+            | C::TRecip
+            | C::TAbs
+            | C::TNeg
+            | C::TRelu
+            | C::TNot => self.elementwise(op),
+            C::TPartAdd | C::TPartMul | C::TPartMax | C::TPartMin => self.part_op(op),
+            C::TCmp | C::TCmpS => self.compare(op),
+            C::TSel | C::TSelS => self.select(op),
+            C::TTri => self.ttri(op),
+            C::TRandom => self.trandom(op),
+            C::TGather | C::TGatherB => self.tgather(op),
+            C::TScatter => self.tscatter(op),
+            C::TGatherMask | C::TScatterMask => self.pattern(op),
+            C::TSort32 | C::TMrgSort | C::TMrgSortLists => self.sort(op),
+            C::TRowSum
+            | C::TRowMax
+            | C::TRowMin
+            | C::TRowProd
+            | C::TRowArgMax
+            | C::TRowArgMin
+            | C::TColSum
+            | C::TColMax
+            | C::TColMin
+            | C::TColProd
+            | C::TColArgMax
+            | C::TColArgMin => self.reduce(op),
             C::TRowExpand | C::TColExpand => self.expand(op),
             C::TRowExpandAdd
             | C::TRowExpandSub
@@ -61,10 +121,6 @@ impl Kernel<'_> {
             | C::TColExpandMin => self.broadcast(op),
             C::TTrans => self.ttrans(op),
             C::TFillPad => self.tfillpad(op),
-            C::TAdd | C::TSub | C::TMul | C::TDiv | C::TMax | C::TMin => self.unary_like(op, opcode),
-            C::TAddS | C::TSubS | C::TMulS | C::TDivS | C::TMaxS | C::TMinS => self.unary_like(op, opcode),
-            C::TExp | C::TLog | C::TSqrt | C::TRsqrt | C::TRecip => self.unary_like(op, opcode),
-            C::TAbs | C::TNeg | C::TRelu => self.unary_like(op, opcode),
             _ if self.is_scalar(op) => self.copy_scalar(op),
             _ => Err(self.fail("unsupported-op", format!("`{}` in a kernel scope is not supported", opcode.name()))),
         }
@@ -78,7 +134,7 @@ impl Kernel<'_> {
     }
 
     /// Makes the result's buffer for its extents, with zeros where they may be seen.
-    fn result(&mut self, value: Value, extents: Vec<Extent>) -> Result<(), Fail> {
+    pub(super) fn result(&mut self, value: Value, extents: Vec<Extent>) -> Result<(), Fail> {
         self.extents.insert(value, extents);
         let held = self.define(value)?;
         if self.fills.is_needed(value) {
@@ -88,7 +144,7 @@ impl Kernel<'_> {
     }
 
     /// The last step of an operation: its value is whole; it goes where else it is needed.
-    fn finish(&mut self, value: Value, last: Op) -> Result<(), Fail> {
+    pub(super) fn finish(&mut self, value: Value, last: Op) -> Result<(), Fail> {
         self.complete(last);
         self.cross(value)
     }
@@ -107,23 +163,51 @@ impl Kernel<'_> {
         }
     }
 
-    /// Elementwise: the result is valid where all tile operands are; columns are computed as rows.
-    fn unary_like(&mut self, op: Op, opcode: Opcode) -> Result<(), Fail> {
-        let src = self.src;
-        let data = &src.ops[op];
-        let result = data.results[0];
-        let tiles: Vec<Value> = data.operands.iter().copied().filter(|&v| src.ty(v).as_tile().is_some()).collect();
-        let shape = self.tile_type(result)?.shape;
-        let mut extents = self.extents(tiles[0])?;
-        for &other in &tiles[1..] {
+    /// Where all of these values, of one shape, are valid.
+    pub(super) fn meet_all(&mut self, values: &[Value]) -> Result<Vec<Extent>, Fail> {
+        let shape = self.tile_type(values[0])?.shape;
+        let mut extents = self.extents(values[0])?;
+        for &other in &values[1..] {
             let theirs = self.extents(other)?;
             extents = extents.iter().zip(&theirs).zip(&shape).map(|((&a, &b), &n)| self.meet(a, b, n)).collect();
         }
-        self.result(result, extents)?;
+        Ok(extents)
+    }
+
+    /// The extents of `value`'s type; those that it leaves open are the ones of `source` along the same axis.
+    pub(super) fn extents_like(&mut self, value: Value, source: Value) -> Result<Vec<Extent>, Fail> {
+        let theirs = self.extents(source)?;
+        let valid = self.tile_type(value)?.valid;
+        Ok(valid.iter().zip(theirs).map(|(dim, theirs)| dim.known().map_or(theirs, Extent::Static)).collect())
+    }
+
+    /// Elementwise: the result is valid where all tile operands are; columns are computed as rows.
+    fn elementwise(&mut self, op: Op) -> Result<(), Fail> {
+        let src = self.src;
+        let data = &src.ops[op];
+        let tiles: Vec<Value> = uses::inputs(data).filter(|&v| src.ty(v).as_tile().is_some()).collect();
+        let extents = self.meet_all(&tiles)?;
+        self.result(data.results[0], extents)?;
+        self.emit(op)
+    }
+
+    /// Elementwise on parts: the result is valid where one operand is, which its type knows.
+    fn part_op(&mut self, op: Op) -> Result<(), Fail> {
+        let value = self.src.ops[op].results[0];
+        let extents = self.given_extents(value, &[])?;
+        self.result(value, extents)?;
+        self.emit(op)
+    }
+
+    /// The instruction itself, into the result's buffer; columns as rows, scratch left to `assemble`.
+    pub(super) fn emit(&mut self, op: Op) -> Result<(), Fail> {
+        let src = self.src;
+        let data = &src.ops[op];
+        let result = data.results[0];
         let mut groups = Vec::new();
-        for i in 0..data.segments.len() {
+        for (i, operand) in data.opcode.info().operands.iter().enumerate() {
             let mut group = Vec::new();
-            for &v in data.group(i) {
+            for &v in data.group(i).iter().filter(|_| operand.name != "tmp") {
                 group.push(match src.ty(v) {
                     Type::Tile(_) => self.flat_view(v, Place::Vec)?,
                     _ => self.scalars[&v],
@@ -133,8 +217,23 @@ impl Kernel<'_> {
         }
         let groups: Vec<&[Value]> = groups.iter().map(Vec::as_slice).collect();
         let dest = self.flat_view(result, Place::Vec)?;
-        let new = self.b.dest(opcode, &groups, dest, data.attrs.clone());
+        let new = self.b.dest(data.opcode, &groups, dest, data.attrs.clone());
         self.finish(result, new)
+    }
+
+    /// Refuses an operation that is not the same on a column as on a row.
+    pub(super) fn no_columns(&self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        for value in uses::inputs(data).chain(data.results.iter().copied()) {
+            let Some(ty) = self.src.ty(value).as_tile().filter(|ty| is_column(ty)) else { continue };
+            let message = format!(
+                "`{}` with a tile of one column ({:?}) is not supported; one of one row is",
+                data.opcode.name(),
+                ty.shape
+            );
+            return Err(self.fail("column-tile", message));
+        }
+        Ok(())
     }
 
     /// The profile's chain of native conversions, all with the same mode.
@@ -260,7 +359,15 @@ impl Kernel<'_> {
     fn reduce(&mut self, op: Op) -> Result<(), Fail> {
         let data = &self.src.ops[op];
         let (source, value) = (data.named("source")[0], data.results[0]);
-        let rows = matches!(data.opcode, Opcode::TRowSum | Opcode::TRowMax | Opcode::TRowMin);
+        let rows = matches!(
+            data.opcode,
+            Opcode::TRowSum
+                | Opcode::TRowMax
+                | Opcode::TRowMin
+                | Opcode::TRowProd
+                | Opcode::TRowArgMax
+                | Opcode::TRowArgMin
+        );
         if is_column(&self.tile_type(source)?) {
             return Err(self.fail("reduce-column", "a reduction of a tile of one column is not supported"));
         }
@@ -308,7 +415,7 @@ impl Kernel<'_> {
         let (a, v, value) = (data.named("a")[0], data.named("v")[0], data.results[0]);
         let extents = self.extents(a)?;
         let column = is_column(&self.tile_type(value)?);
-        if let (true, Some(plain)) = (column, elementwise(data.opcode)) {
+        if let (true, Some(plain)) = (column, without_broadcast(data.opcode)) {
             self.result(value, extents)?;
             let (x, y) = (self.flat_view(a, Place::Vec)?, self.flat_view(v, Place::Vec)?);
             let dest = self.flat_view(value, Place::Vec)?;
@@ -373,6 +480,15 @@ impl Kernel<'_> {
         self.same_bytes(source, value)
     }
 
+    /// Both types are fully valid.
+    fn bitcast(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, value) = (data.named("source")[0], data.results[0]);
+        let extents = self.given_extents(value, &[])?;
+        self.extents.insert(value, extents);
+        self.same_bytes(source, value)
+    }
+
     fn set_validshape(&mut self, op: Op) -> Result<(), Fail> {
         let data = &self.src.ops[op];
         let (source, value) = (data.named("tile")[0], data.results[0]);
@@ -400,8 +516,7 @@ impl Kernel<'_> {
             // an instruction reads them later: without one there is nothing to report.
             let reads = |&op: &Op| {
                 let data = &self.src.ops[op];
-                let other = matches!(data.opcode, Opcode::TReshape | Opcode::SetValidShape);
-                !other && !data.opcode.is_terminator() && data.regions.is_empty()
+                !webs::renames(data.opcode) && !data.opcode.is_terminator() && data.regions.is_empty()
             };
             let made = self.b.func.def_op(held.tile).filter(|&d| self.b.func.ops[d].opcode != Opcode::AllocTile);
             if let (Some(made), true) = (made, self.uses.of(value).iter().any(reads)) {
@@ -412,11 +527,8 @@ impl Kernel<'_> {
         // All of the source's bytes, valid or not: nothing is said about what becomes valid.
         let ty = self.tile_type(value)?;
         let from = self.held(source, Place::Vec)?.root;
-        let (from, dest) = if is_column(&ty) {
-            (self.reshape(from, 1, ty.rows()), self.reshape(held.root, 1, ty.rows()))
-        } else {
-            (self.reshape(from, ty.rows(), ty.cols()), held.root)
-        };
+        let (rows, cols) = if is_column(&ty) { (1, ty.rows()) } else { flat(&ty) };
+        let (from, dest) = (self.recast(from, ty.dtype, rows, cols), self.reshape(held.root, rows, cols));
         let copy = self.b.dest(Opcode::TMov, &[&[from]], dest, attrs([]));
         let matrix = self.matrix_extents(value)?;
         let tile = self.window(held.root, matrix);
@@ -479,7 +591,7 @@ impl Kernel<'_> {
 }
 
 /// The elementwise operation of a row broadcast.
-fn elementwise(opcode: Opcode) -> Option<Opcode> {
+fn without_broadcast(opcode: Opcode) -> Option<Opcode> {
     Some(match opcode {
         Opcode::TRowExpandAdd => Opcode::TAdd,
         Opcode::TRowExpandSub => Opcode::TSub,

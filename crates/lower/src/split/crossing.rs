@@ -166,7 +166,7 @@ fn last_use(func: &Function, op: Op, dest: Value) -> Option<Op> {
                 return None;
             }
             last = last.max(position);
-            if matches!(data.opcode, Opcode::Subview | Opcode::TReshape) {
+            if matches!(data.opcode, Opcode::Subview | Opcode::TReshape | Opcode::Bitcast) {
                 names.extend(&data.results);
             }
         }

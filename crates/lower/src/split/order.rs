@@ -80,8 +80,8 @@ fn accesses(func: &Function, slices: &[Slice; 2]) -> Vec<Access> {
     for op in func.walk() {
         let data = &func.ops[op];
         let (address, write) = match data.opcode {
-            Opcode::TLoad => (data.named("source")[0], false),
-            Opcode::TStore => (data.dests[0], true),
+            Opcode::TLoad | Opcode::MGather => (data.named("source")[0], false),
+            Opcode::TStore | Opcode::MScatter => (data.dests[0], true),
             Opcode::LoadScalar => (data.named("ptr")[0], false),
             Opcode::StoreScalar => (data.named("ptr")[0], true),
             _ => continue,

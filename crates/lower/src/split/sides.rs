@@ -64,7 +64,7 @@ fn side(func: &Function, data: &OpData) -> Result<Side, Box<Diagnostic>> {
         Opcode::StoreScalar => return Ok(Side::On(Core::Vector)),
         // They may fail, and then the program does, whoever needs the result.
         Opcode::LoadScalar | Opcode::ArrayGet => return Ok(Side::Wherever),
-        Opcode::AllocTile | Opcode::Subview | Opcode::TReshape => return Ok(Side::Wherever),
+        Opcode::AllocTile | Opcode::Subview | Opcode::TReshape | Opcode::Bitcast => return Ok(Side::Wherever),
         Opcode::AicInitializePipe
         | Opcode::AivInitializePipe
         | Opcode::ReserveBuffer

@@ -130,7 +130,7 @@ fn collect(func: &Function, value: Value, bases: &mut BTreeSet<Value>, seen: &mu
         Def::Result(op, i) => {
             let (data, i) = (&func.ops[op], i as usize);
             match data.opcode {
-                Opcode::TensorSlice | Opcode::TensorReshape | Opcode::TensorTranspose => {
+                Opcode::TensorSlice | Opcode::TensorReshape | Opcode::TensorBitcast | Opcode::TensorTranspose => {
                     vec![Some(data.named("tensor")[0])]
                 }
                 Opcode::For => vec![data.named("init").get(i).copied(), passed(data.regions[0], i)],
