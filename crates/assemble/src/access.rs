@@ -173,9 +173,7 @@ impl<'a> Context<'a> {
             }
             // As far as the operand that the operation runs over is valid.
             (Opcode::TCmp, "b") => Some(self.valid(data.named("a")[0])),
-            (Opcode::TScatter, "indices") => Some(self.valid(data.named("source")[0])),
-            // A last group is read whole.
-            (Opcode::TSort32, _) => None,
+            (Opcode::TScatter, "indices") | (Opcode::TSort32, "idx") => Some(self.valid(data.named("source")[0])),
             (Opcode::MScatter, "indices") => None,
             (_, "v") => {
                 let dest = dest_box?;

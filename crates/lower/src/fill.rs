@@ -79,12 +79,7 @@ fn read_beyond(f: &Function, extents: &Extents, op: Op) -> Vec<Value> {
         C::TGather | C::TGatherB => vec![first("source")],
         C::TCmp => shorter(first("b"), first("a")),
         C::TScatter => shorter(first("indices"), first("source")),
-        // A last group is read whole.
-        C::TSort32 => {
-            let (source, idx) = (first("source"), first("idx"));
-            let whole = matches!(extents.of(source, 1), Some(Known::Static(n)) if n % 32 == 0);
-            if whole { shorter(idx, source) } else { vec![source, idx] }
-        }
+        C::TSort32 => shorter(first("idx"), first("source")),
         C::Scatter if data.attrs.word("mode") == Some("row") => {
             let (tile, indices) = (first("tile"), first("indices"));
             if differ(indices, 1, tile, 0) { vec![indices] } else { Vec::new() }
@@ -176,16 +171,20 @@ impl Extents {
             C::TGather | C::TGatherB => self.of(data.operands[1], axis),
             C::TSelS => self.of(data.named("a")[0], axis),
             // Operations on two tiles of one shape have what both have.
-            _ if data.opcode.info().group("b").is_some() => {
-                let (a, b) = (self.of(data.named("a")[0], axis)?, self.of(data.named("b")[0], axis)?);
-                (a == b).then_some(a)
-            }
-            C::TPRelu => {
-                let (a, b) = (self.of(data.named("a")[0], axis)?, self.of(data.named("slope")[0], axis)?);
-                (a == b).then_some(a)
-            }
+            C::TPRelu => self.meet(f, data.named("a")[0], data.named("slope")[0], axis),
+            _ if data.opcode.info().group("b").is_some() => self.meet(f, data.named("a")[0], data.named("b")[0], axis),
             // Reductions keep the other axis, broadcasts have the matrix'.
             _ => data.operands.first().and_then(|&a| self.of(a, axis)),
+        }
+    }
+
+    /// The smaller of two extents, if it can be told: they are the same, or one of them is all of the axis.
+    fn meet(&self, f: &Function, a: Value, b: Value, axis: usize) -> Option<Known> {
+        let all = Known::Static(f.ty(a).as_tile()?.shape[axis]);
+        match (self.of(a, axis)?, self.of(b, axis)?) {
+            (x, y) if x == y || y == all => Some(x),
+            (x, y) if x == all => Some(y),
+            _ => None,
         }
     }
 }

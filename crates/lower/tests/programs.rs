@@ -147,6 +147,45 @@ fn the_programs_have_every_operation_of_scopes() {
     assert_eq!(missing, [Opcode::TMatmulBias]);
 }
 
+#[test]
+fn zeros_go_where_an_operation_may_read_or_leave_what_nothing_wrote() {
+    let fills = |program: &str, kernel: &str| {
+        let p = lower_on(program, read(program), Arch::A2a3);
+        ops(&p, kernel).into_iter().filter(|&n| n == "texpands").count()
+    };
+    // What is gathered from, the indices that are fewer than their elements, and a scatter that may place nothing.
+    assert_eq!(fills("ops/gathers.tw", "flat"), 3);
+    assert_eq!(fills("ops/gathers.tw", "patterns"), 0);
+    // A shorter right side, and two masks that are shorter than what they select; scratch is nobody's.
+    assert_eq!(fills("ops/masks.tw", "floats"), 3);
+    // Fewer indices than values.
+    assert_eq!(fills("ops/sorts.tw", "rows"), 1);
+    // A merge that stops early.
+    assert_eq!(fills("ops/sorts.tw", "lists"), 1);
+    assert_eq!(fills("ops/elementwise.tw", "floats"), 0);
+}
+
+#[test]
+fn what_a_scatter_reaches_is_read_and_written() {
+    let p = lower_on("memory", read("ops/memory.tw"), Arch::A5);
+    let directions = |kernel: &str| -> Vec<ir::Direction> {
+        let f = &p.functions[p.function(kernel).expect("the kernel")];
+        f.params.iter().filter(|q| ["x", "y", "z", "w", "v"].contains(&&*q.name)).map(|q| q.direction).collect()
+    };
+    use ir::Direction::{In, InOut, Out};
+    assert_eq!(directions("gather"), [In, Out]);
+    assert_eq!(directions("scatter"), [In, InOut, InOut, InOut]);
+}
+
+#[test]
+fn a_cast_of_bytes_shares_the_buffer() {
+    let p = lower_on("bitcasts", read("ops/bitcasts.tw"), Arch::A2a3);
+    let names = ops(&p, "tiles");
+    let count = |name: &str| names.iter().filter(|&&n| n == name).count();
+    // The one copy is of a cast's reshape, whose first name is wanted again.
+    assert_eq!((count("bitcast"), count("tmov"), count("alloc_tile")), (6, 1, 5), "{names:?}");
+}
+
 /// Each file in `refused` says in its first line how it is refused: `// code at line N: part of the message`.
 #[test]
 fn what_cannot_be_lowered_is_refused_by_name_at_its_line() {

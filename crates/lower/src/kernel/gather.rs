@@ -25,11 +25,16 @@ impl Kernel<'_> {
         self.emit(op)
     }
 
-    /// The instruction zeroes the whole destination first.
+    /// The instruction zeroes the whole destination first, but does nothing if it has nothing to place.
     pub(super) fn tscatter(&mut self, op: Op) -> Result<(), Fail> {
-        let value = self.src.ops[op].results[0];
+        let data = &self.src.ops[op];
+        let (source, value) = (data.named("source")[0], data.results[0]);
         let extents = self.given_extents(value, &[])?;
         self.result(value, extents)?;
+        if self.extents(source)?.iter().any(|e| !matches!(e, Extent::Static(1..))) {
+            let held = self.held(value, Place::Vec)?;
+            self.zero_fill(held);
+        }
         self.emit(op)
     }
 
