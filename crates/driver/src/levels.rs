@@ -261,7 +261,10 @@ fn first_store_to(program: &Program, param: &str) -> Option<Op> {
     let target = f.params.iter().position(|p| p.name == param).map(|i| f.param_values()[i])?;
     let root = |mut tensor: Value| {
         while let Some(op) = f.def_op(tensor)
-            && matches!(f.ops[op].opcode, Opcode::TensorSlice | Opcode::TensorReshape | Opcode::TensorTranspose)
+            && matches!(
+                f.ops[op].opcode,
+                Opcode::TensorSlice | Opcode::TensorReshape | Opcode::TensorBitcast | Opcode::TensorTranspose
+            )
         {
             tensor = f.ops[op].named("tensor")[0];
         }
@@ -269,7 +272,7 @@ fn first_store_to(program: &Program, param: &str) -> Option<Op> {
     };
     f.walk().into_iter().find(|&op| {
         let op = &f.ops[op];
-        matches!(op.opcode, Opcode::Store | Opcode::Write) && root(op.named("tensor")[0]) == target
+        matches!(op.opcode, Opcode::Store | Opcode::Scatter | Opcode::Write) && root(op.named("tensor")[0]) == target
     })
 }
 
@@ -290,7 +293,7 @@ fn locate(
             Some(_) => return Some((*point, "execution: another value")),
             None => {
                 let opcode = entry.ops[point.op].opcode;
-                if known.contains(&point.op) || opcode == Opcode::Store {
+                if known.contains(&point.op) || matches!(opcode, Opcode::Store | Opcode::Scatter) {
                     return Some((*point, "execution: did not happen"));
                 }
             }

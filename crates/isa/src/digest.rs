@@ -6,7 +6,7 @@
 use dtype::DType;
 use memory::View;
 
-use crate::{Order, Tile};
+use crate::{Atomic, Order, OutOfRange, Tile};
 
 /// Multiply-and-fold over words of eight bytes; not cryptographic.
 struct Hasher {
@@ -104,6 +104,29 @@ pub fn digest_store(view: &View) -> u64 {
     let mut h = Hasher::new(view.dtype, view.elements());
     h.word(digest_view(view));
     // An empty or misplaced box spans nothing.
+    if let Ok(span) = view.extent() {
+        h.word(span.start);
+        h.word(span.end);
+    }
+    h.finish()
+}
+
+/// The digest of a scatter to global memory ([`scatter_view`](crate::scatter_view)): what it writes, which indices say where,
+/// what becomes of those out of range and of what is there, and which bytes the view spans (not whether an index counts rows or
+/// elements, which is the same where a row has one). Not what memory holds after it: other blocks may be writing elsewhere in the view.
+pub fn digest_scatter(
+    mem: &[u8],
+    view: &View,
+    src: &Tile,
+    index: &Tile,
+    out_of_range: OutOfRange,
+    atomic: Option<Atomic>,
+) -> u64 {
+    let mut h = Hasher::new(view.dtype, view.elements());
+    h.word(digest(mem, src));
+    h.word(digest(mem, index));
+    h.word(out_of_range as u64);
+    h.word(atomic.map_or(0, |a| a as u64 + 1));
     if let Ok(span) = view.extent() {
         h.word(span.start);
         h.word(span.end);

@@ -50,7 +50,7 @@ mod transfer;
 pub use compare::{Predicate, compare, compare_scalar};
 pub use convert::convert;
 pub use copy::{Pad, copy, copy_across, fill_pad, transpose};
-pub use digest::{digest, digest_store, digest_view};
+pub use digest::{digest, digest_scatter, digest_store, digest_view};
 pub use elementwise::{BinaryOp, UnaryOp, binary, binary_scalar, col_expand, part, row_expand, unary};
 pub use fault::Fault;
 pub use fill::{fill, fill_all, iota, triangle};

@@ -9,7 +9,7 @@ use diag::Span;
 use dtype::scalar::{BinaryOp as ScalarOp, CmpOp};
 use dtype::{DType, Profile, RoundMode};
 use ir::{Function, Type, Value};
-use isa::{BinaryOp, Pad, Reduce, Tile, UnaryOp};
+use isa::{Arg, Atomic, BinaryOp, GatherMode, OutOfRange, Pad, Pattern, Predicate, Reduce, ScatterMode, Tile, UnaryOp};
 
 use crate::group::SyncKind;
 
@@ -209,6 +209,21 @@ pub enum Inst {
         view: Reg,
         src: Reg,
     },
+    GatherView {
+        mode: GatherMode,
+        out_of_range: OutOfRange,
+        dst: Reg,
+        view: Reg,
+        index: Reg,
+    },
+    ScatterView {
+        mode: ScatterMode,
+        out_of_range: OutOfRange,
+        atomic: Option<Atomic>,
+        view: Reg,
+        src: Reg,
+        index: Reg,
+    },
     LoadScalar {
         dtype: DType,
         dst: Reg,
@@ -271,6 +286,13 @@ pub enum Inst {
         a: Reg,
         s: Reg,
     },
+    /// Where only one source is valid, that one.
+    Part {
+        op: BinaryOp,
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+    },
     Unary {
         op: UnaryOp,
         dst: Reg,
@@ -293,6 +315,78 @@ pub enum Inst {
         dst: Reg,
         start: Reg,
     },
+    Triangle {
+        upper: bool,
+        dst: Reg,
+        diagonal: Reg,
+    },
+    Random {
+        spec: u32,
+    },
+    Mask {
+        predicate: Predicate,
+        dst: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    MaskScalar {
+        predicate: Predicate,
+        dtype: DType,
+        dst: Reg,
+        a: Reg,
+        s: Reg,
+    },
+    Choose {
+        dst: Reg,
+        mask: Reg,
+        a: Reg,
+        b: Reg,
+    },
+    ChooseScalar {
+        dtype: DType,
+        dst: Reg,
+        mask: Reg,
+        a: Reg,
+        s: Reg,
+    },
+    Gather {
+        dst: Reg,
+        src: Reg,
+        index: Reg,
+    },
+    GatherMask {
+        pattern: Pattern,
+        dst: Reg,
+        src: Reg,
+    },
+    GatherBlocks {
+        dst: Reg,
+        src: Reg,
+        offsets: Reg,
+    },
+    Scatter {
+        dst: Reg,
+        src: Reg,
+        index: Reg,
+    },
+    ScatterMask {
+        pattern: Pattern,
+        dst: Reg,
+        src: Reg,
+    },
+    Sort {
+        dst: Reg,
+        src: Reg,
+        idx: Reg,
+    },
+    MergeRuns {
+        dst: Reg,
+        src: Reg,
+        length: Reg,
+    },
+    MergeLists {
+        spec: u32,
+    },
     FillPad {
         pad: Pad,
         dst: Reg,
@@ -305,6 +399,16 @@ pub enum Inst {
     },
     ColReduce {
         op: Reduce,
+        dst: Reg,
+        src: Reg,
+    },
+    RowArg {
+        arg: Arg,
+        dst: Reg,
+        src: Reg,
+    },
+    ColArg {
+        arg: Arg,
         dst: Reg,
         src: Reg,
     },
@@ -330,6 +434,12 @@ pub enum Inst {
         acc: Reg,
         lhs: Reg,
         rhs: Reg,
+    },
+    MatmulBias {
+        dst: Reg,
+        lhs: Reg,
+        rhs: Reg,
+        bias: Reg,
     },
     Transpose {
         dst: Reg,
@@ -365,6 +475,14 @@ pub enum Inst {
     ObserveView {
         point: u32,
         view: Reg,
+    },
+    ObserveScatter {
+        point: u32,
+        out_of_range: OutOfRange,
+        atomic: Option<Atomic>,
+        view: Reg,
+        src: Reg,
+        index: Reg,
     },
     ObserveScalar {
         point: u32,
@@ -450,6 +568,22 @@ pub struct PartitionSpec {
     pub view: Reg,
     pub offsets: Vec<Reg>,
     pub sizes: Vec<Reg>,
+}
+
+/// Random bits: 32-bit words in registers of 64 bits.
+#[derive(Clone, Debug)]
+pub struct RandomSpec {
+    pub dst: Reg,
+    pub key: [Reg; 2],
+    pub counter: [Reg; 4],
+    pub rounds: u32,
+}
+
+#[derive(Clone, Debug)]
+pub struct MergeSpec {
+    pub dst: Reg,
+    pub lists: Vec<Reg>,
+    pub exhausted: bool,
 }
 
 /// One direction of a FIFO, as an instruction names it.
@@ -540,6 +674,8 @@ pub struct Code {
     pub shapes: Vec<ShapeSpec>,
     pub make_views: Vec<MakeViewSpec>,
     pub partitions: Vec<PartitionSpec>,
+    pub randoms: Vec<RandomSpec>,
+    pub merges: Vec<MergeSpec>,
     pub fifos: Vec<FifoName>,
     pub pipes: Vec<PipeSpec>,
     pub pops: Vec<PopSpec>,

@@ -3,6 +3,7 @@
 mod alloc;
 mod blocks;
 mod check;
+mod chosen;
 mod global;
 mod scalars;
 mod tiles;
@@ -108,6 +109,8 @@ impl<'a> Decoder<'a> {
             clear: Vec::new(),
             loops: Vec::new(),
             allocs: Vec::new(),
+            randoms: Vec::new(),
+            merges: Vec::new(),
             subviews: Vec::new(),
             shapes: Vec::new(),
             make_views: Vec::new(),
@@ -311,6 +314,14 @@ impl<'a> Decoder<'a> {
         let Some(origin) = data.origin.filter(|o| o.completes) else { return };
         let inst = match data.opcode {
             Opcode::TStore => data.dest().map(|v| (v, true)),
+            Opcode::MScatter => {
+                let point = self.point(origin.op);
+                if let Some(&Inst::ScatterView { out_of_range, atomic, view, src, index, .. }) = self.code.insts.last()
+                {
+                    self.emit(Inst::ObserveScatter { point, out_of_range, atomic, view, src, index });
+                }
+                return;
+            }
             Opcode::StoreScalar => {
                 let (ptr, offset, value) = (data.named("ptr")[0], data.named("offset")[0], data.named("value")[0]);
                 let dtype = self.func.ty(value).as_scalar().unwrap_or(DType::I32);
@@ -501,10 +512,12 @@ fn host_operation(opcode: Opcode) -> bool {
     matches!(
         opcode,
         Opcode::TaskInvalid
+            | Opcode::TaskIsValid
             | Opcode::TaskDummy
             | Opcode::TensorCreate
             | Opcode::TensorSlice
             | Opcode::TensorReshape
+            | Opcode::TensorBitcast
             | Opcode::TensorTranspose
             | Opcode::TensorDim
             | Opcode::TensorStride

@@ -56,7 +56,7 @@ impl From<isa::Fault> for Trap {
     fn from(fault: isa::Fault) -> Trap {
         match fault {
             isa::Fault::Memory(e) => Trap::memory(e),
-            isa::Fault::OutOfBounds { .. } => Trap::new("out-of-bounds", fault.to_string()),
+            isa::Fault::OutOfBounds { .. } | isa::Fault::Index { .. } => Trap::new("out-of-bounds", fault.to_string()),
             _ => Trap::new("tile-fault", fault.to_string()),
         }
     }
@@ -151,10 +151,27 @@ pub(crate) fn reshape(src: &Tile, shape: &ShapeSpec) -> Result<Tile, Trap> {
     if !packed {
         return refuse("a tile that is not packed, or has boxes".to_string());
     }
-    // Valid extents that no operand states follow from the source's when the valid elements are a prefix of it.
+    // Valid extents that no operand states follow from the source's when the valid elements are a prefix of it, or
+    // (another element type) when every row or column keeps its bytes.
     let derived = || -> Result<(u32, u32), Trap> {
         if (src.rows, src.cols) == (out.rows, out.cols) {
             return Ok((src.valid_rows, src.valid_cols));
+        }
+        let recount = |n: u32| -> Result<u32, Trap> {
+            let bytes = n as u64 * src.dtype.size() as u64;
+            match bytes % out.dtype.size() as u64 {
+                0 => Ok((bytes / out.dtype.size() as u64) as u32),
+                _ => Err(Trap::new("reshape", format!("{n} valid elements of {} as {}", src.dtype, out.dtype))),
+            }
+        };
+        match (src.order, out.order) {
+            (Order::RowMajor, Order::RowMajor) if src.rows == out.rows => {
+                return Ok((src.valid_rows, recount(src.valid_cols)?));
+            }
+            (Order::ColMajor, Order::ColMajor) if src.cols == out.cols => {
+                return Ok((recount(src.valid_rows)?, src.valid_cols));
+            }
+            _ => {}
         }
         let (major, minor, pitch) = match src.order {
             Order::ColMajor => (src.valid_cols, src.valid_rows, src.rows),
@@ -164,6 +181,7 @@ pub(crate) fn reshape(src: &Tile, shape: &ShapeSpec) -> Result<Tile, Trap> {
         let Some(n) = prefix else {
             return Err(Trap::new("reshape", "a valid region that is not a prefix of the tile".to_string()));
         };
+        let n = recount(n)?;
         let width = if out.order == Order::ColMajor { out.rows } else { out.cols };
         let (major, minor) = match n {
             _ if width > 0 && n.is_multiple_of(width) => (n / width, width),
@@ -316,6 +334,16 @@ impl Frame {
                     let view = self.resolve(*view)?;
                     atomic_add(&self.pointers[view].view, m.mem, t!(src))?;
                 }
+                Inst::GatherView { mode, out_of_range, dst, view, index } => {
+                    let view = self.resolve(*view)?;
+                    let view = &self.pointers[view].view;
+                    isa::gather_view(m.mem, t!(dst), view, t!(index), *mode, *out_of_range)?;
+                }
+                Inst::ScatterView { mode, out_of_range, atomic, view, src, index } => {
+                    let view = self.resolve(*view)?;
+                    let view = &self.pointers[view].view;
+                    isa::scatter_view(m.mem, view, t!(src), t!(index), *mode, *out_of_range, *atomic)?;
+                }
                 Inst::LoadScalar { dtype, dst, ptr, offset } => {
                     let (param, at) = self.address(*ptr, *offset, *dtype)?;
                     let value = self.pointers[param].view.buffer.get(at, *dtype).map_err(Trap::memory)?;
@@ -351,6 +379,7 @@ impl Frame {
                     isa::set(m.mem, t!(dst), r, c, sc!(dtype, value))?;
                 }
                 Inst::TileBinary { op, dst, a, b } => isa::binary(m.mem, *op, t!(dst), t!(a), t!(b))?,
+                Inst::Part { op, dst, a, b } => isa::part(m.mem, *op, t!(dst), t!(a), t!(b))?,
                 Inst::TileScalar { op, dtype, reversed, dst, a, s } => {
                     isa::binary_scalar(m.mem, *op, t!(dst), t!(a), sc!(dtype, s), *reversed)?;
                 }
@@ -362,9 +391,46 @@ impl Frame {
                 Inst::Iota { dtype, descending, dst, start } => {
                     isa::iota(m.mem, t!(dst), sc!(dtype, start), *descending)?;
                 }
+                Inst::Triangle { upper, dst, diagonal } => {
+                    isa::triangle(m.mem, t!(dst), self.int(*diagonal), *upper)?;
+                }
+                Inst::Random { spec } => {
+                    let s = &code.randoms[*spec as usize];
+                    let word = |r: u32| self.scalars[r as usize] as u32;
+                    isa::random(m.mem, t!(&s.dst), s.key.map(word), s.counter.map(word), s.rounds)?;
+                }
+                Inst::Mask { predicate, dst, a, b } => isa::compare(m.mem, *predicate, t!(dst), t!(a), t!(b))?,
+                Inst::MaskScalar { predicate, dtype, dst, a, s } => {
+                    isa::compare_scalar(m.mem, *predicate, t!(dst), t!(a), sc!(dtype, s))?;
+                }
+                Inst::Choose { dst, mask, a, b } => isa::select(m.mem, t!(dst), t!(mask), t!(a), t!(b))?,
+                Inst::ChooseScalar { dtype, dst, mask, a, s } => {
+                    isa::select_scalar(m.mem, t!(dst), t!(mask), t!(a), sc!(dtype, s))?;
+                }
+                Inst::Gather { dst, src, index } => isa::gather(m.mem, t!(dst), t!(src), t!(index))?,
+                Inst::GatherMask { pattern, dst, src } => isa::gather_mask(m.mem, *pattern, t!(dst), t!(src))?,
+                Inst::GatherBlocks { dst, src, offsets } => {
+                    isa::gather_blocks(m.mem, t!(dst), t!(src), t!(offsets))?;
+                }
+                Inst::Scatter { dst, src, index } => isa::scatter(m.mem, t!(dst), t!(src), t!(index))?,
+                Inst::ScatterMask { pattern, dst, src } => isa::scatter_mask(m.mem, *pattern, t!(dst), t!(src))?,
+                Inst::Sort { dst, src, idx } => isa::sort32(m.mem, t!(dst), t!(src), t!(idx))?,
+                Inst::MergeRuns { dst, src, length } => {
+                    let length = self.int(*length);
+                    let length = u32::try_from(length)
+                        .map_err(|_| Trap::new("tile-fault", format!("a merge of runs of {length} columns")))?;
+                    isa::merge_sort(m.mem, t!(dst), t!(src), length)?;
+                }
+                Inst::MergeLists { spec } => {
+                    let s = &code.merges[*spec as usize];
+                    let lists: Vec<&Tile> = s.lists.iter().map(|r| t!(r)).collect();
+                    isa::merge_lists(m.mem, t!(&s.dst), &lists, s.exhausted)?;
+                }
                 Inst::FillPad { pad, dst, src } => isa::fill_pad(m.mem, t!(dst), t!(src), *pad)?,
                 Inst::RowReduce { op, dst, src } => isa::row_reduce(m.mem, *op, t!(dst), t!(src), profile)?,
                 Inst::ColReduce { op, dst, src } => isa::col_reduce(m.mem, *op, t!(dst), t!(src), profile)?,
+                Inst::RowArg { arg, dst, src } => isa::arg_reduce_rows(m.mem, *arg, t!(dst), t!(src))?,
+                Inst::ColArg { arg, dst, src } => isa::arg_reduce_cols(m.mem, *arg, t!(dst), t!(src))?,
                 Inst::RowExpand { op, dst, a, v } => {
                     isa::row_expand(m.mem, *op, t!(dst), op.is_some().then(|| t!(a)), t!(v))?;
                 }
@@ -379,6 +445,10 @@ impl Frame {
                         isa::copy(m.mem, t!(dst), t!(acc))?;
                     }
                     isa::matmul(m.mem, t!(dst), t!(lhs), t!(rhs), isa::Init::Accumulate, profile)?;
+                }
+                Inst::MatmulBias { dst, lhs, rhs, bias } => {
+                    let start = isa::Init::Bias(*t!(bias));
+                    isa::matmul(m.mem, t!(dst), t!(lhs), t!(rhs), start, profile)?;
                 }
                 Inst::Transpose { dst, src } => isa::transpose(m.mem, t!(dst), t!(src))?,
 
@@ -436,6 +506,12 @@ impl Frame {
                 Inst::ObserveView { point, view } => {
                     let view = self.resolve(*view)?;
                     let digest = isa::digest_store(&self.pointers[view].view);
+                    self.observe(code, m, *point, digest);
+                }
+                Inst::ObserveScatter { point, out_of_range, atomic, view, src, index } => {
+                    let view = self.resolve(*view)?;
+                    let view = &self.pointers[view].view;
+                    let digest = isa::digest_scatter(m.mem, view, t!(src), t!(index), *out_of_range, *atomic);
                     self.observe(code, m, *point, digest);
                 }
                 Inst::ObserveScalar { point, dtype, ptr, offset } => {

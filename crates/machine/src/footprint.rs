@@ -130,8 +130,9 @@ fn count(flags: &[bool]) -> usize {
 fn access(func: &Function, op: Op) -> Option<Vec<Value>> {
     let o = &func.ops[op];
     match o.opcode {
-        Opcode::TLoad => Some(vec![o.named("source")[0]]),
-        Opcode::TStore => o.dest().map(|v| vec![v]),
+        // Of gathers and scatters it is the box: which elements of it are accessed, nobody knows before.
+        Opcode::TLoad | Opcode::MGather => Some(vec![o.named("source")[0]]),
+        Opcode::TStore | Opcode::MScatter => o.dest().map(|v| vec![v]),
         Opcode::LoadScalar | Opcode::StoreScalar => Some(vec![o.named("ptr")[0], o.named("offset")[0]]),
         _ => None,
     }

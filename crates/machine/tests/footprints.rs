@@ -156,6 +156,25 @@ fn an_address_from_memory_makes_its_argument_count_as_a_whole_and_no_other() {
     assert_eq!(exact, [(0, false, 0, 16), (2, true, 0, 128)]);
 }
 
+/// Whatever the indices are: a gather reads the box it chooses from, and a scatter may read and write all of its own.
+#[test]
+fn an_indexed_transfer_touches_its_whole_box_and_no_more() {
+    let text = PLANNED
+        .replace("  %t = alloc_tile", "  %n = alloc_tile : tile<1x8xi32, vec>\n  %t = alloc_tile")
+        .replace("offsets(%row, %c0)", "offsets(%i, %c0)")
+        .replace("tload %px outs(%t)", "mgather %px, %n outs(%t) {mode = elem}")
+        .replace("tstore %t outs(%po)", "mscatter %t, %n outs(%po) {mode = elem, out_of_range = skip}");
+    let args = [Arg::Tensor(View::new(Buffer::zeroed(16), DType::I32, &[4]).unwrap()), tensor(), tensor()];
+    let found = touches(&kernel(&text), &args, 1).expect("a skeleton");
+    let exact: Vec<_> = found.iter().filter_map(|t| t.region.map(|r| (t.param, t.write, r.start, r.end()))).collect();
+    assert_eq!(exact, [(0, false, 0, 16), (1, false, 0, 128), (2, true, 0, 128), (2, false, 0, 128)]);
+    // Boxes at data-dependent places: the arguments as wholes.
+    let text = text.replace("offsets(%i, %c0)", "offsets(%row, %c0)");
+    let found = touches(&kernel(&text), &args, 1).expect("a skeleton");
+    let whole: Vec<_> = found.iter().filter(|t| t.region.is_none()).map(|t| (t.param, t.write)).collect();
+    assert_eq!(whole, [(1, false), (2, true), (2, false)]);
+}
+
 #[test]
 fn control_that_depends_on_memory_has_no_skeleton_unless_it_does_not_matter() {
     let guard = "    %pos = cmp %row, %c1 {predicate = ge} : i1\n    if %pos {\n      tstore %t outs(%po)\n      yield\n    }, {\n      yield\n    }\n";

@@ -155,12 +155,49 @@ impl View {
         Ok(View { strides: row_major(&shape)?, shape, ..self.clone() })
     }
 
-    /// The bytes of a contiguous part of the buffer as elements of another type of the same size (a bit cast).
+    /// The same bytes as elements of another type (a bit cast). The last dimension has as many bytes as before; if the sizes
+    /// of the types differ, its elements must lie one after another, and every row must start at a whole element.
     pub fn bitcast(&self, dtype: DType) -> Result<View, MemoryError> {
-        if dtype.size() != self.dtype.size() {
-            return Err(MemoryError::Shape(format!("a bit cast of {} to {dtype}", self.dtype)));
+        let (from, to) = (self.dtype.size(), dtype.size());
+        if from == to {
+            return Ok(View { dtype, ..self.clone() });
         }
-        Ok(View { dtype, ..self.clone() })
+        let refuse = |why: &str| {
+            let (shape, strides, offset) = (&self.shape, &self.strides, self.offset);
+            Err(MemoryError::Shape(format!(
+                "a bit cast of {} {shape:?} (strides {strides:?}, offset {offset}) to {dtype}: {why}",
+                self.dtype
+            )))
+        };
+        let Some((&last, outer)) = self.shape.split_last() else {
+            return refuse("there is no dimension to take the bytes of");
+        };
+        if last > 1 && self.strides[outer.len()] != 1 {
+            return refuse("the elements do not lie one after another");
+        }
+        let whole = |n: i128| -> Option<i128> {
+            let bytes = n * from as i128;
+            (bytes % to as i128 == 0).then_some(bytes / to as i128)
+        };
+        let (Some(offset), Some(last)) = (whole(self.offset as i128), whole(last as i128)) else {
+            return refuse("the bytes are no whole number of elements");
+        };
+        let (mut shape, mut strides) = (Dims::default(), Dims::default());
+        for (&extent, &stride) in outer.iter().zip(self.strides.iter()) {
+            shape.push(extent)?;
+            // The stride of a dimension that has no second index is arbitrary.
+            match whole(stride as i128).and_then(|s| i64::try_from(s).ok()) {
+                Some(stride) => strides.push(stride)?,
+                None if extent <= 1 => strides.push(0)?,
+                None => return refuse("not every row starts at a whole element"),
+            }
+        }
+        let (Ok(offset), Ok(last)) = (u64::try_from(offset), u64::try_from(last)) else {
+            return refuse("it is too large");
+        };
+        shape.push(last)?;
+        strides.push(1)?;
+        Ok(View { dtype, offset, shape, strides, ..self.clone() })
     }
 
     /// Byte offset of an element.

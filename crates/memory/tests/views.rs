@@ -160,3 +160,27 @@ fn atomic_additions_from_many_threads() {
     assert_eq!(buffer.fetch(BinaryOp::Max, 0, Scalar::from_i64(DType::I32, -9)).unwrap(), small);
     assert_eq!(buffer.get(0, DType::I32).unwrap(), small);
 }
+
+#[test]
+fn a_bit_cast_has_the_same_bytes() {
+    let view = View::new(numbered(24), DType::U16, &[2, 3, 4]).unwrap();
+    let wide = view.bitcast(DType::U32).unwrap();
+    assert_eq!((&wide.shape[..], &wide.strides[..]), (&[2, 3, 2][..], &[6, 2, 1][..]));
+    assert_eq!(wide.to_vec().unwrap(), view.to_vec().unwrap());
+    assert_eq!(wide.bitcast(DType::U8).unwrap().shape[..], [2, 3, 8]);
+    assert_eq!(*wide.bitcast(DType::U8).unwrap().bitcast(DType::U16).unwrap().strides, *view.strides);
+    // Parts of rows that begin and end at whole elements.
+    let part = view.slice(&[1, 1, 2], &[1, 2, 2]).unwrap();
+    let cast = part.bitcast(DType::I32).unwrap();
+    assert_eq!(cast.to_vec().unwrap(), part.to_vec().unwrap());
+    assert_eq!((&cast.shape[..], cast.offset), (&[1, 2, 1][..], 9));
+    for (offsets, sizes) in [([0, 0, 1], [2, 3, 2]), ([0, 0, 0], [2, 3, 3])] {
+        let error = view.slice(&offsets, &sizes).unwrap().bitcast(DType::U32).unwrap_err();
+        assert!(error.to_string().contains("no whole number"), "{error}");
+    }
+    let turned = view.transpose(1, 2).unwrap();
+    assert!(turned.bitcast(DType::U32).unwrap_err().to_string().contains("one after another"));
+    assert_eq!(elements(&turned.bitcast(DType::I16).unwrap()), elements(&turned));
+    let odd = View::strided(numbered(24), DType::U16, 0, &[2, 2], &[5, 1]).unwrap();
+    assert!(odd.bitcast(DType::U32).unwrap_err().to_string().contains("not every row"));
+}

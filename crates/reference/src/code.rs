@@ -11,6 +11,8 @@ use memory::Dims;
 
 /// A task id that names no task.
 pub(crate) const NO_TASK: u64 = u64::MAX;
+/// The id of a join (`task_dummy`), which is one, but none of a scope.
+pub(crate) const JOIN: u64 = u64::MAX - 1;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Slot {
@@ -209,6 +211,10 @@ pub(crate) enum TensorKind {
     Reshape {
         shape: Vec<Dim>,
     },
+    Bitcast {
+        dtype: DType,
+        shape: Vec<Dim>,
+    },
     Transpose(usize, usize),
     Dim(usize),
     /// `host`: outside scopes, where the orchestration reads what tasks wrote.
@@ -260,6 +266,8 @@ pub(crate) enum TileKind {
         scalar: DType,
         reversed: bool,
     },
+    /// Where only one source is valid, that one.
+    Part(isa::BinaryOp),
     Unary(isa::UnaryOp),
     Convert {
         mode: RoundMode,
@@ -272,19 +280,57 @@ pub(crate) enum TileKind {
         scalar: DType,
         descending: bool,
     },
+    Triangle {
+        upper: bool,
+    },
+    Random {
+        rounds: u32,
+    },
     FillPad(isa::Pad),
+    /// With a scalar of this type instead of a second tile.
+    Compare {
+        predicate: isa::Predicate,
+        scalar: Option<DType>,
+    },
+    /// By the first source, between the others, or the second and a scalar of this type.
+    Select {
+        scalar: Option<DType>,
+    },
+    Gather,
+    GatherMask(isa::Pattern),
+    GatherBlocks,
+    Scatter,
+    ScatterMask(isa::Pattern),
+    Sort,
+    MergeRuns,
+    MergeLists {
+        exhausted: bool,
+    },
+    /// From and to global memory.
+    GatherView {
+        mode: isa::GatherMode,
+        out_of_range: isa::OutOfRange,
+    },
+    ScatterView {
+        mode: isa::ScatterMode,
+        out_of_range: isa::OutOfRange,
+        atomic: Option<isa::Atomic>,
+    },
     RowReduce(isa::Reduce),
     ColReduce(isa::Reduce),
+    /// The place of the largest or smallest element.
+    RowArg(isa::Arg),
+    ColArg(isa::Arg),
     RowExpand(Option<isa::BinaryOp>),
     ColExpand(Option<isa::BinaryOp>),
-    /// With `acc`, the first source is the accumulator.
     Matmul {
-        acc: bool,
+        start: Start,
         a_trans: bool,
         b_trans: bool,
     },
     Transpose,
     Reshape,
+    Bitcast,
     SetValid,
     Extract,
     Insert,
@@ -292,4 +338,14 @@ pub(crate) enum TileKind {
     Set {
         scalar: DType,
     },
+}
+
+/// What a product starts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Start {
+    Zero,
+    /// The first source.
+    Accumulator,
+    /// The last source, a row.
+    Bias,
 }

@@ -11,7 +11,7 @@ use diag::Diagnostic;
 use dtype::{DType, Profile};
 use ir::{Block, Function, FunctionKind, Op, OpData, Opcode, Type, Value};
 
-use crate::code::{Body, Code, Instr, NO_TASK, Slot};
+use crate::code::{Body, Code, Instr, JOIN, NO_TASK, Slot};
 
 type Result<T> = std::result::Result<T, Box<Diagnostic>>;
 
@@ -315,8 +315,17 @@ impl<'a> Flattener<'a> {
             Opcode::TaskInvalid | Opcode::TaskDummy => {
                 let result = self.one_result()?;
                 if let Slot::Scalar(s) = self.define(result)? {
-                    self.body.scalars[s as usize] = NO_TASK;
+                    let id = if data.opcode == Opcode::TaskDummy { JOIN } else { NO_TASK };
+                    self.body.scalars[s as usize] = id;
                 }
+                Ok(())
+            }
+            Opcode::TaskIsValid => {
+                let a = self.scalar(self.operand("task")?)?;
+                let b = self.temporary();
+                self.body.scalars[b as usize] = NO_TASK;
+                let dst = self.scalar_result()?;
+                self.emit(Instr::Cmp64 { op: dtype::scalar::CmpOp::Ne, dst, a, b });
                 Ok(())
             }
             Opcode::GetBlockNum | Opcode::GetSubblockIdx if !self.in_scope => {

@@ -137,7 +137,8 @@ impl Globals {
         }
         for result in results {
             let whole = |view: &View| {
-                view.offset == result.view.offset
+                view.dtype == result.view.dtype
+                    && view.offset == result.view.offset
                     && view.shape == result.view.shape
                     && view.strides == result.view.strides
             };
@@ -241,6 +242,20 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 frame.set_tensor(op.dst, tensor);
                 Ok(())
             }
+            TensorKind::Bitcast { dtype, shape } => {
+                let shape = self.extents(frame, shape, &op.dims)?;
+                let tensor = frame.tensor(op.tensor)?;
+                let view = tensor.view.bitcast(*dtype)?;
+                if view.shape != shape {
+                    let (from, dims) = (tensor.view.dtype, &tensor.view.shape);
+                    let message =
+                        format!("a bit cast of {from} {dims:?} to {dtype} makes {:?}, not {shape:?}", view.shape);
+                    return Err(Problem::error("bad-reshape", message));
+                }
+                let tensor = Tensor { view, global: tensor.global };
+                frame.set_tensor(op.dst, tensor);
+                Ok(())
+            }
             TensorKind::Transpose(a, b) => {
                 let tensor = frame.tensor(op.tensor)?;
                 let tensor = Tensor { view: tensor.view.transpose(*a, *b)?, global: tensor.global };
@@ -280,7 +295,11 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
         let mut undefined = false;
         if DEFINED {
             if let Some(shadow) = &self.globals.list[tensor.global as usize].shadow {
-                undefined = shadow.get(at, DType::U8)?.bits == 0;
+                // Every byte: another type may have written a part of the element.
+                let mut bytes = [0; 8];
+                let bytes = &mut bytes[..tensor.view.dtype.size()];
+                shadow.read(at, bytes)?;
+                undefined = bytes.contains(&0);
             }
             if undefined && host {
                 let message = "the orchestration reads an element that nothing has written".to_owned();

@@ -47,6 +47,7 @@ impl From<Fault> for Fail {
     fn from(fault: Fault) -> Fail {
         match fault {
             Fault::Memory(e) => e.into(),
+            Fault::Index { .. } => Problem::error("out-of-bounds", fault.to_string()),
             Fault::DType { .. } | Fault::Unsupported { .. } => {
                 Problem::unsupported("unsupported-instruction", fault.to_string())
             }

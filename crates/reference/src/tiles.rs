@@ -4,8 +4,6 @@
 //! a group of valid extents among the operands comes before what the operands say. Every instruction runs a second time on
 //! the shadow when definedness is tracked.
 
-mod transfer;
-
 use dtype::convert::chain;
 use dtype::{DType, Scalar};
 use ir::Dim;
@@ -13,7 +11,7 @@ use isa::{Init, Tile, shadow};
 use memory::Dims;
 
 use crate::arena::{TileValue, runs};
-use crate::code::{TileKind, TileOp};
+use crate::code::{Start, TileKind, TileOp};
 use crate::machine::{Frame, Machine};
 use crate::problem::{Fail, Problem, Result};
 
@@ -32,6 +30,24 @@ macro_rules! instruction {
         }
     }};
 }
+
+/// The same for instructions in which data choose what is read or written: the twin sees them as they are before.
+macro_rules! choosing {
+    ($machine:expr, [$($source:expr),*] => $written:expr, $name:ident ( $($arg:expr),* )) => {{
+        let arena = &mut $machine.arena;
+        if DEFINED {
+            if true $(&& arena.is_defined($source))* {
+                arena.define($written);
+            } else {
+                shadow::$name(&mut arena.shadow, &arena.mem, $($arg),*)?;
+            }
+        }
+        isa::$name(&mut arena.mem, $($arg),*)?;
+    }};
+}
+
+mod chosen;
+mod transfer;
 
 impl<const DEFINED: bool> Machine<'_, DEFINED> {
     pub(crate) fn tile_op(&mut self, op: &TileOp, frame: &mut Frame) -> Result<()> {
@@ -68,6 +84,39 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 self.scalar_decides(frame, op.at[0], &tile);
                 tile
             }
+            TileKind::Triangle { upper } => {
+                let valid = self.given(op, frame)?;
+                let tile = self.arena.tile(op.dtype, op.shape, valid);
+                let d = matrix(&tile, "a triangle")?;
+                instruction!(self, [] => &d, triangle(&d, frame.int(op.at[0]), *upper));
+                self.scalar_decides(frame, op.at[0], &tile);
+                tile
+            }
+            TileKind::Random { rounds } => {
+                let valid = self.given(op, frame)?;
+                let tile = self.arena.tile(op.dtype, op.shape, valid);
+                let d = matrix(&tile, "random bits")?;
+                // Words of 32 bits, whatever type they came in.
+                let word = |k: usize| frame.int(op.at[k]) as u32;
+                let (key, counter) = ([word(0), word(1)], [word(2), word(3), word(4), word(5)]);
+                instruction!(self, [] => &d, random(&d, key, counter, *rounds));
+                op.at.iter().for_each(|&scalar| self.scalar_decides(frame, scalar, &tile));
+                tile
+            }
+            TileKind::Compare { predicate, scalar } => self.compare(op, frame, *predicate, *scalar)?,
+            TileKind::Select { scalar } => self.select(op, frame, *scalar)?,
+            TileKind::Gather => self.gather(op, frame)?,
+            TileKind::GatherMask(pattern) => self.gather_mask(op, frame, *pattern)?,
+            TileKind::GatherBlocks => self.gather_blocks(op, frame)?,
+            TileKind::Scatter => self.scatter(op, frame)?,
+            TileKind::ScatterMask(pattern) => self.scatter_mask(op, frame, *pattern)?,
+            TileKind::Sort => self.sort(op, frame)?,
+            TileKind::MergeRuns => self.merge_runs(op, frame)?,
+            TileKind::MergeLists { exhausted } => self.merge_lists(op, frame, *exhausted)?,
+            TileKind::GatherView { mode, out_of_range } => self.gather_view(op, frame, *mode, *out_of_range)?,
+            TileKind::ScatterView { mode, out_of_range, atomic } => {
+                return self.scatter_view(op, frame, *mode, *out_of_range, *atomic);
+            }
             TileKind::Copy => {
                 let a = source(op, frame, 0)?;
                 self.elementwise(op, a.valid, &a, None, |m, d, a, _| {
@@ -93,6 +142,7 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                     Ok(())
                 })?
             }
+            TileKind::Part(f) => self.part(op, frame, *f)?,
             TileKind::BinaryScalar { op: f, scalar, reversed } => {
                 let a = source(op, frame, 0)?;
                 let value = frame.scalar(op.at[0], *scalar);
@@ -148,6 +198,26 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 instruction!(self, [&s] => &d, col_reduce(*f, &d, &s, profile));
                 tile
             }
+            TileKind::RowArg(arg) => {
+                let a = source(op, frame, 0)?;
+                let mut valid = a.valid;
+                valid[a.valid.len() - 1] = 1;
+                // An empty row leaves its element as it is.
+                let tile = self.arena.zeroed(op.dtype, op.shape, valid);
+                for rows in runs(&a.shape, &a.valid) {
+                    let (d, s) = (tile.plane(rows, 1), a.plane(rows, a.valid_cols()));
+                    instruction!(self, [&s] => &d, arg_reduce_rows(*arg, &d, &s));
+                }
+                tile
+            }
+            TileKind::ColArg(arg) => {
+                let a = source(op, frame, 0)?;
+                let s = matrix(&a, "the places in columns")?;
+                let tile = self.arena.zeroed(op.dtype, op.shape, Dims::new(&[1, s.valid_cols as u64])?);
+                let d = tile.matrix().with_valid(1, s.valid_cols);
+                instruction!(self, [&s] => &d, arg_reduce_cols(*arg, &d, &s));
+                tile
+            }
             TileKind::RowExpand(f) => {
                 let v = source(op, frame, op.src.len() - 1)?;
                 let a = f.map(|_| source(op, frame, 0)).transpose()?;
@@ -183,9 +253,10 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 instruction!(self, [&v, a.as_ref().unwrap_or(&v)] => &d, col_expand(*f, &d, a.as_ref(), &v));
                 tile
             }
-            TileKind::Matmul { acc, a_trans, b_trans } => self.matmul(op, frame, *acc, *a_trans, *b_trans)?,
+            TileKind::Matmul { start, a_trans, b_trans } => self.matmul(op, frame, *start, *a_trans, *b_trans)?,
             TileKind::Transpose => self.transposed(&source(op, frame, 0)?)?,
             TileKind::Reshape => self.reshape(op, &source(op, frame, 0)?)?,
+            TileKind::Bitcast => self.bitcast(op, &source(op, frame, 0)?)?,
             TileKind::SetValid => {
                 let a = source(op, frame, 0)?;
                 let at = self.places(frame, &op.at, "a valid extent")?;
@@ -222,6 +293,30 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
             let (d, a) = (tile.plane(rows, cols), a.plane(rows, cols));
             let b = b.map_or(a, |b| b.plane(rows, cols));
             f(self, &d, &a, &b)?;
+        }
+        Ok(tile)
+    }
+
+    /// A copy of the source that is valid wherever the other is, and the operation where both are.
+    fn part(&mut self, op: &TileOp, frame: &Frame, f: isa::BinaryOp) -> Result<TileValue> {
+        let (a, b) = (source(op, frame, 0)?, source(op, frame, 1)?);
+        let covers = |x: &TileValue, y: &TileValue| x.valid.iter().zip(y.valid.iter()).all(|(x, y)| x >= y);
+        let (large, small) = match (covers(&a, &b), covers(&b, &a)) {
+            (true, _) => (&a, &b),
+            (_, true) => (&b, &a),
+            _ => {
+                let message =
+                    format!("neither the part {:?} nor the part {:?} of a tile holds the other", a.valid, b.valid);
+                return Err(Problem::error("bad-valid", message));
+            }
+        };
+        let tile = self.elementwise(op, large.valid, large, None, |m, d, s, _| {
+            instruction!(m, [s] => d, copy(d, s));
+            Ok(())
+        })?;
+        for rows in runs(&small.shape, &small.valid) {
+            let [d, a, b] = [&tile, &a, &b].map(|t| t.plane(rows, small.valid_cols()));
+            instruction!(self, [&a, &b] => &d, binary(f, &d, &a, &b));
         }
         Ok(tile)
     }
@@ -311,8 +406,8 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
         Ok(tile)
     }
 
-    fn matmul(&mut self, op: &TileOp, frame: &Frame, acc: bool, a_trans: bool, b_trans: bool) -> Result<TileValue> {
-        let first = acc as usize;
+    fn matmul(&mut self, op: &TileOp, frame: &Frame, start: Start, a_trans: bool, b_trans: bool) -> Result<TileValue> {
+        let first = (start == Start::Accumulator) as usize;
         let (mut lhs, mut rhs) = (source(op, frame, first)?, source(op, frame, first + 1)?);
         if a_trans {
             lhs = self.transposed(&lhs)?;
@@ -325,13 +420,21 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
         // Zeroed: with no k at all the instruction does nothing.
         let tile = self.arena.zeroed(op.dtype, op.shape, valid);
         let d = tile.matrix().with_valid(l.valid_rows, r.valid_cols);
-        if acc {
-            let start = source(op, frame, 0)?.matrix().with_valid(d.valid_rows, d.valid_cols);
-            instruction!(self, [&start] => &d, copy(&d, &start));
-        }
+        // What the product starts from, as far as it is used.
+        let (init, from) = match start {
+            Start::Zero => (Init::Zero, l),
+            Start::Accumulator => {
+                let from = source(op, frame, 0)?.matrix().with_valid(d.valid_rows, d.valid_cols);
+                instruction!(self, [&from] => &d, copy(&d, &from));
+                (Init::Accumulate, d)
+            }
+            Start::Bias => {
+                let row = source(op, frame, 2)?.matrix().with_valid(1, d.valid_cols);
+                (Init::Bias(row), row)
+            }
+        };
         let profile = self.profile;
-        let (init, start) = if acc { (Init::Accumulate, &d) } else { (Init::Zero, &l) };
-        instruction!(self, [&l, &r, start] => &d, matmul(&d, &l, &r, init, profile));
+        instruction!(self, [&l, &r, &from] => &d, matmul(&d, &l, &r, init, profile));
         Ok(tile)
     }
 
@@ -341,13 +444,32 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
             return Err(Problem::error("malformed-ir", message));
         }
         let valid = reshaped_valid(a, &op.shape)?;
+        Ok(self.same_bytes(op, a, valid))
+    }
+
+    fn bitcast(&mut self, op: &TileOp, a: &TileValue) -> Result<TileValue> {
+        let size = |shape: &Dims<u64>, dtype: DType| shape.iter().product::<u64>() * dtype.size() as u64;
+        let bytes = (size(&a.shape, a.dtype), size(&op.shape, op.dtype));
+        if bytes.0 != bytes.1 || !a.is_fully_valid() {
+            let message = format!(
+                "a bit cast of {} bytes, of which {:?} of {:?} elements are valid, to {} bytes: the whole must be, and the \
+                 numbers agree",
+                bytes.0, a.valid, a.shape, bytes.1
+            );
+            return Err(Problem::error("malformed-ir", message));
+        }
+        Ok(self.same_bytes(op, a, op.shape))
+    }
+
+    /// A fresh tile with the bytes of another.
+    fn same_bytes(&mut self, op: &TileOp, a: &TileValue, valid: Dims<u64>) -> TileValue {
         let tile = self.arena.tile(op.dtype, op.shape, valid);
         let (from, to) = (a.bytes(), tile.bytes().start);
         self.arena.mem.copy_within(from.clone(), to);
         if DEFINED {
             self.arena.shadow.copy_within(from, to);
         }
-        Ok(tile)
+        tile
     }
 
     /// Row and column operands, with the extent that is accessed there, inside a tile's physical extent.

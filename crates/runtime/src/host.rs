@@ -61,6 +61,11 @@ pub(crate) enum Action {
     TaskInvalid {
         dst: u32,
     },
+    /// Whether the id in register `task` is that of a task or join.
+    TaskIsValid {
+        dst: u32,
+        task: u32,
+    },
     TaskDummy {
         dst: u32,
         deps: Vec<Dep>,
@@ -81,6 +86,12 @@ pub(crate) enum Action {
     Reshape {
         dst: u32,
         src: u32,
+        shape: Vec<Extent>,
+    },
+    Bitcast {
+        dst: u32,
+        src: u32,
+        dtype: DType,
         shape: Vec<Extent>,
     },
     Transpose {
@@ -204,6 +215,10 @@ impl Context<'_> {
                 Action::Return(o.operands.iter().map(one).collect::<Result<_, _>>()?)
             }
             Opcode::TaskInvalid => Action::TaskInvalid { dst: dst()? },
+            Opcode::TaskIsValid => match (self.func.ty(o.named("task")[0]), reg(o.named("task")[0])) {
+                (Type::TaskId, task) => Action::TaskIsValid { dst: dst()?, task },
+                (ty, _) => return Err(format!("an operand of type {ty}, not a task id")),
+            },
             Opcode::TaskDummy => Action::TaskDummy { dst: dst()?, deps: self.deps(o.named("deps"))? },
             Opcode::TensorCreate => {
                 let result = o.result().ok_or("no result")?;
@@ -243,6 +258,11 @@ impl Context<'_> {
                 let result = o.result().ok_or("no result")?;
                 let (_, shape) = self.extents(self.func.ty(result), o.named("dims"))?;
                 Action::Reshape { dst: reg(result), src: reg(o.named("tensor")[0]), shape }
+            }
+            Opcode::TensorBitcast => {
+                let result = o.result().ok_or("no result")?;
+                let (dtype, shape) = self.extents(self.func.ty(result), o.named("dims"))?;
+                Action::Bitcast { dst: reg(result), src: reg(o.named("tensor")[0]), dtype, shape }
             }
             Opcode::TensorTranspose => {
                 let axes = (axis("axis1")?, axis("axis2")?);

@@ -216,6 +216,9 @@ impl Orchestrator<'_, '_> {
                 }
             }
             Action::TaskInvalid { dst } => self.frame.scalars[*dst as usize] = 0,
+            Action::TaskIsValid { dst, task } => {
+                self.frame.scalars[*dst as usize] = (self.frame.scalars[*task as usize] != 0) as u64;
+            }
             Action::TaskDummy { dst, deps } => {
                 let tasks = self.deps(deps);
                 self.joins.push(tasks);
@@ -250,6 +253,18 @@ impl Orchestrator<'_, '_> {
             Action::Reshape { dst, src, shape } => {
                 let shape = self.extents(shape)?;
                 let view = self.tensor(*src)?.reshape(&shape).map_err(|e| self.memory(e))?;
+                self.frame.tensors[*dst as usize] = Some(view);
+            }
+            Action::Bitcast { dst, src, dtype, shape } => {
+                let shape = self.extents(shape)?;
+                let source = self.tensor(*src)?;
+                let view = source.bitcast(*dtype).map_err(|e| self.memory(e))?;
+                if view.shape[..] != shape[..] {
+                    let (from, old) = (source.dtype, &source.shape);
+                    let message =
+                        format!("a bit cast of {from} {old:?} to {dtype} makes {:?}, not {shape:?}", view.shape);
+                    return Err(self.error("tensor-shape", message));
+                }
                 self.frame.tensors[*dst as usize] = Some(view);
             }
             Action::Transpose { dst, src, axes } => {

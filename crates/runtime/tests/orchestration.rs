@@ -416,3 +416,46 @@ fn launches_with_barriers_among_many_tasks() {
         }
     }
 }
+
+#[test]
+fn a_bit_cast_is_the_same_bytes_and_orders_tasks_by_them() {
+    let mut body = consts(6);
+    body += "  %z = tensor_bitcast %y : tensor<4xi32>\n";
+    body += &bump("%x", "%z", "%c0", "%c1", 0);
+    body += &bump("%z", "%x", "%c1", "%c3", 1);
+    body += "  return %z";
+    let compiled = compile(&program(&body, "%x: inout tensor<4xi32>, %y: inout tensor<4xf32>"));
+    for options in schedules() {
+        let (x, y) = (ints(&[4], |i| i as i32 + 1), f32s(&[4], |_| 0.0));
+        let report = compiled.run(&tensors(&[&x, &y]), &options).unwrap();
+        let edges: Vec<_> = report.edges.iter().map(|e| (e.from, e.to, e.cause)).collect();
+        assert_eq!(edges, [(0, 1, Cause::ReadAfterWrite)]);
+        assert_eq!(read_i32(&x), [1, 2, 3, 13]);
+        let Returned::Tensor(z) = &report.returned[0] else { panic!("another type is another tensor") };
+        assert_eq!(read_i32(z), [0, 1, 0, 0]);
+        assert_eq!(read_f32(&y)[1], f32::from_bits(1));
+    }
+}
+
+#[test]
+fn ids_of_tasks_and_joins_are_valid_and_others_not() {
+    let mut body = consts(6);
+    body += &bump("%x", "%x", "%c0", "%c1", 0);
+    body += "  %i = task_invalid : task
+  %a = array_create : array<2xtask>
+  %d = task_dummy deps(%t0) : task
+  array_set %a, %c1, %t0
+  %e0 = array_get %a, %c0 : task
+  %e1 = array_get %a, %c1 : task\n";
+    for (k, task) in ["%i", "%t0", "%d", "%e0", "%e1"].iter().enumerate() {
+        body += &format!("  %v{k} = task_is_valid {task} : i1\n  %n{k} = cast %v{k} : i32\n");
+        body += &format!("  write %o indices(%c{k}) value(%n{k})\n");
+    }
+    body += "  return";
+    let compiled = compile(&program(&body, "%x: inout tensor<2xi32>, %o: inout tensor<5xi32>"));
+    for options in schedules() {
+        let (x, o) = (ints(&[2], |_| 0), ints(&[5], |_| -1));
+        compiled.run(&tensors(&[&x, &o]), &options).unwrap();
+        assert_eq!(read_i32(&o), [0, 1, 1, 0, 1]);
+    }
+}

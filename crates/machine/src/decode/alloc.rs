@@ -17,7 +17,7 @@ impl<'a> Decoder<'a> {
         match data.opcode {
             Opcode::AllocTile => self.alloc_tile(op, data)?,
             Opcode::Subview => self.subview(data)?,
-            Opcode::TReshape => self.reshape(data)?,
+            Opcode::TReshape | Opcode::Bitcast => self.reshape(data)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -180,6 +180,8 @@ impl<'a> Decoder<'a> {
             }
             Domain::Source => {
                 data.opcode != Opcode::TInsert
+                    // It may end early.
+                    && !data.attrs.bool("exhausted")
                     && data.operands.first().is_some_and(|&s| f.ty(s).as_tile().is_some_and(|t| t.is_fully_valid()))
             }
             Domain::None => false,

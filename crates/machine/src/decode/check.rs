@@ -40,7 +40,8 @@ fn check(func: &Function, data: &OpData) -> Result<(), String> {
         _ => {}
     }
     for &dest in &data.dests {
-        let expected = if data.opcode == Opcode::TStore { Kind::PartView } else { Kind::Tile };
+        let to_memory = matches!(data.opcode, Opcode::TStore | Opcode::MScatter);
+        let expected = if to_memory { Kind::PartView } else { Kind::Tile };
         if !fits(expected, func.ty(dest)) {
             return Err("a destination of the wrong kind".to_string());
         }
@@ -100,9 +101,9 @@ fn fits(kind: Kind, ty: &Type) -> bool {
 fn result_class(opcode: Opcode) -> Option<Class> {
     use Opcode as C;
     Some(match opcode {
-        C::AllocTile | C::Subview | C::TReshape | C::TPopFromAic | C::TPopFromAiv => Class::Tile,
+        C::AllocTile | C::Subview | C::TReshape | C::Bitcast | C::TPopFromAic | C::TPopFromAiv => Class::Tile,
         C::MakeTensorView | C::PartitionView => Class::View,
-        C::TensorCreate | C::TensorSlice | C::TensorReshape | C::TensorTranspose => Class::Tensor,
+        C::TensorCreate | C::TensorSlice | C::TensorReshape | C::TensorBitcast | C::TensorTranspose => Class::Tensor,
         C::If | C::For | C::While => return None,
         _ => Class::Scalar,
     })

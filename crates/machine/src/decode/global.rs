@@ -3,9 +3,28 @@
 use chip::Space;
 use dtype::DType;
 use ir::{Op, OpData, Opcode, Type};
+use isa::{Atomic, GatherMode, OutOfRange};
 
 use super::{Decoder, Refused};
 use crate::code::{Inst, MakeViewSpec, Mode, PartitionSpec, Site};
+
+/// What indices count, and what is done with one out of range.
+fn indexed(data: &OpData) -> Result<(GatherMode, OutOfRange), Refused> {
+    let mode = match data.attrs.word("mode") {
+        Some("row") => GatherMode::Row,
+        Some("elem") => GatherMode::Elem,
+        other => return Err(format!("mode {other:?}; supported: row, elem")),
+    };
+    let out_of_range = match (data.attrs.word("out_of_range"), data.opcode) {
+        (None, _) => OutOfRange::Fault,
+        (Some("clamp"), _) => OutOfRange::Clamp,
+        (Some("wrap"), _) => OutOfRange::Wrap,
+        (Some("zero"), Opcode::MGather) => OutOfRange::Zero,
+        (Some("skip"), Opcode::MScatter) => OutOfRange::Skip,
+        (Some(other), _) => return Err(format!("out_of_range `{other}`")),
+    };
+    Ok((mode, out_of_range))
+}
 
 impl<'a> Decoder<'a> {
     pub(super) fn global_op(&mut self, op: Op, data: &'a OpData) -> Result<bool, Refused> {
@@ -52,6 +71,37 @@ impl<'a> Decoder<'a> {
                 self.emit(Inst::Load { dst, view });
             }
             Opcode::TStore => self.store(op, data)?,
+            Opcode::MGather => {
+                let (dst, source) = (self.dest(data)?, data.named("source")[0]);
+                // Which elements it reads depends on data: all of the box.
+                if self.code.mode == Mode::Footprint {
+                    return self.touch_view(op, source, false);
+                }
+                self.tile_type(dst)?;
+                let (mode, out_of_range) = indexed(data)?;
+                let (dst, view, index) = (self.reg(dst), self.reg(source), self.reg(data.named("indices")[0]));
+                self.emit(Inst::GatherView { mode, out_of_range, dst, view, index });
+            }
+            Opcode::MScatter => {
+                let dest = self.dest(data)?;
+                let atomic = match data.attrs.word("atomic") {
+                    None => None,
+                    Some("add") => Some(Atomic::Add),
+                    Some("max") => Some(Atomic::Max),
+                    Some("min") => Some(Atomic::Min),
+                    Some(other) => return Err(format!("atomic `{other}`; supported: add, max, min")),
+                };
+                // What it does not write keeps its contents, so it counts as a read of all of the box, too.
+                if self.code.mode == Mode::Footprint {
+                    self.touch_view(op, dest, true)?;
+                    return self.touch_view(op, dest, false);
+                }
+                self.code.float_atomics |= atomic == Some(Atomic::Add) && self.element(dest)?.is_float();
+                let (mode, out_of_range) = indexed(data)?;
+                let (view, src) = (self.reg(dest), self.reg(data.named("source")[0]));
+                let index = self.reg(data.named("indices")[0]);
+                self.emit(Inst::ScatterView { mode, out_of_range, atomic, view, src, index });
+            }
             Opcode::LoadScalar | Opcode::StoreScalar => {
                 let write = data.opcode == Opcode::StoreScalar;
                 let (ptr, offset) = (data.named("ptr")[0], data.named("offset")[0]);

@@ -2,7 +2,7 @@
 
 use dtype::{DType, Profile, RoundMode};
 use ir::{OpData, Opcode, Value};
-use isa::{BinaryOp, Pad, Reduce, UnaryOp};
+use isa::{Arg, BinaryOp, Pad, Reduce, UnaryOp};
 
 use super::{Decoder, Refused};
 use crate::code::Inst;
@@ -72,12 +72,13 @@ impl<'a> Decoder<'a> {
                 };
                 Inst::FillPad { pad, dst, src: r(self, 0) }
             }
-            C::TMatmul | C::TMatmulAcc => {
+            C::TMatmul | C::TMatmulAcc | C::TMatmulBias => {
                 if data.attrs.bool("a_trans") || data.attrs.bool("b_trans") {
                     return Err("transposed operands are of the tensor level".into());
                 }
                 match data.opcode {
                     C::TMatmul => Inst::Matmul { dst, lhs: r(self, 0), rhs: r(self, 1) },
+                    C::TMatmulBias => Inst::MatmulBias { dst, lhs: r(self, 0), rhs: r(self, 1), bias: r(self, 2) },
                     _ => Inst::MatmulAcc { dst, acc: r(self, 0), lhs: r(self, 1), rhs: r(self, 2) },
                 }
             }
@@ -86,6 +87,7 @@ impl<'a> Decoder<'a> {
             C::TColExpand => Inst::ColExpand { op: None, dst, a: 0, v: r(self, 0) },
             other => match self.family(other) {
                 Some(Family::Binary(op)) => Inst::TileBinary { op, dst, a: r(self, 0), b: r(self, 1) },
+                Some(Family::Part(op)) => Inst::Part { op, dst, a: r(self, 0), b: r(self, 1) },
                 Some(Family::Scalar(op)) => Inst::TileScalar {
                     op,
                     dtype: self.element(data.group(1)[0])?,
@@ -99,7 +101,12 @@ impl<'a> Decoder<'a> {
                 Some(Family::ColReduce(op)) => Inst::ColReduce { op, dst, src: r(self, 0) },
                 Some(Family::RowExpand(op)) => Inst::RowExpand { op: Some(op), dst, a: r(self, 0), v: r(self, 1) },
                 Some(Family::ColExpand(op)) => Inst::ColExpand { op: Some(op), dst, a: r(self, 0), v: r(self, 1) },
-                None => return Ok(false),
+                Some(Family::RowArg(arg)) => Inst::RowArg { arg, dst, src: r(self, 0) },
+                Some(Family::ColArg(arg)) => Inst::ColArg { arg, dst, src: r(self, 0) },
+                None => match self.chosen(data, dst)? {
+                    Some(inst) => inst,
+                    None => return Ok(false),
+                },
             },
         };
         self.emit(inst);
@@ -140,12 +147,32 @@ impl<'a> Decoder<'a> {
             C::TDiv => Family::Binary(BinaryOp::Div),
             C::TMax => Family::Binary(max),
             C::TMin => Family::Binary(min),
+            C::TRem => Family::Binary(BinaryOp::Rem),
+            C::TFmod => Family::Binary(BinaryOp::Fmod),
+            C::TAnd => Family::Binary(BinaryOp::And),
+            C::TOr => Family::Binary(BinaryOp::Or),
+            C::TXor => Family::Binary(BinaryOp::Xor),
+            C::TShl => Family::Binary(BinaryOp::Shl),
+            C::TShr => Family::Binary(BinaryOp::Shr),
+            C::TPRelu => Family::Binary(BinaryOp::LeakyRelu),
+            C::TPartAdd => Family::Part(BinaryOp::Add),
+            C::TPartMul => Family::Part(BinaryOp::Mul),
+            C::TPartMax => Family::Part(max),
+            C::TPartMin => Family::Part(min),
             C::TAddS => Family::Scalar(BinaryOp::Add),
             C::TSubS => Family::Scalar(BinaryOp::Sub),
             C::TMulS => Family::Scalar(BinaryOp::Mul),
             C::TDivS => Family::Scalar(BinaryOp::Div),
             C::TMaxS => Family::Scalar(max),
             C::TMinS => Family::Scalar(min),
+            C::TRemS => Family::Scalar(BinaryOp::Rem),
+            C::TFmodS => Family::Scalar(BinaryOp::Fmod),
+            C::TAndS => Family::Scalar(BinaryOp::And),
+            C::TOrS => Family::Scalar(BinaryOp::Or),
+            C::TXorS => Family::Scalar(BinaryOp::Xor),
+            C::TShlS => Family::Scalar(BinaryOp::Shl),
+            C::TShrS => Family::Scalar(BinaryOp::Shr),
+            C::TLRelu => Family::Scalar(BinaryOp::LeakyRelu),
             C::TExp => Family::Unary(UnaryOp::Exp),
             C::TLog => Family::Unary(UnaryOp::Log),
             C::TSqrt => Family::Unary(UnaryOp::Sqrt),
@@ -154,12 +181,19 @@ impl<'a> Decoder<'a> {
             C::TAbs => Family::Unary(UnaryOp::Abs),
             C::TNeg => Family::Unary(UnaryOp::Neg),
             C::TRelu => Family::Unary(UnaryOp::Relu),
+            C::TNot => Family::Unary(UnaryOp::Not),
             C::TRowSum => Family::RowReduce(Reduce::Sum),
             C::TRowMax => Family::RowReduce(Reduce::Max),
             C::TRowMin => Family::RowReduce(Reduce::Min),
+            C::TRowProd => Family::RowReduce(Reduce::Prod),
+            C::TRowArgMax => Family::RowArg(Arg::Max),
+            C::TRowArgMin => Family::RowArg(Arg::Min),
             C::TColSum => Family::ColReduce(Reduce::Sum),
             C::TColMax => Family::ColReduce(Reduce::Max),
             C::TColMin => Family::ColReduce(Reduce::Min),
+            C::TColProd => Family::ColReduce(Reduce::Prod),
+            C::TColArgMax => Family::ColArg(Arg::Max),
+            C::TColArgMin => Family::ColArg(Arg::Min),
             C::TRowExpandAdd => Family::RowExpand(BinaryOp::Add),
             C::TRowExpandSub => Family::RowExpand(BinaryOp::Sub),
             C::TRowExpandMul => Family::RowExpand(BinaryOp::Mul),
@@ -180,10 +214,13 @@ impl<'a> Decoder<'a> {
 /// Instructions that differ in their arithmetic only.
 enum Family {
     Binary(BinaryOp),
+    Part(BinaryOp),
     Scalar(BinaryOp),
     Unary(UnaryOp),
     RowReduce(Reduce),
     ColReduce(Reduce),
+    RowArg(Arg),
+    ColArg(Arg),
     RowExpand(BinaryOp),
     ColExpand(BinaryOp),
 }

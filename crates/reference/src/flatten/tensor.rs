@@ -13,7 +13,7 @@ impl Flattener<'_> {
         let (mut tensor, mut at, mut dims) = (0, Vec::new(), Vec::new());
         let dst;
         if let Some(group) = data.opcode.info().group("tensor") {
-            let unrelated = matches!(data.opcode, Opcode::Load | Opcode::Store);
+            let unrelated = matches!(data.opcode, Opcode::Load | Opcode::Store | Opcode::Gather | Opcode::Scatter);
             if let ([value], false) = (data.group(group), unrelated) {
                 tensor = self.tensor(*value)?;
             }
@@ -42,15 +42,18 @@ impl Flattener<'_> {
                 dst = self.tensor_result()?;
                 TensorKind::Slice { sizes: self.sizes()?, drop: self.dropped() }
             }
-            Opcode::TensorReshape => {
+            Opcode::TensorReshape | Opcode::TensorBitcast => {
                 dims = self.indices(data.named("dims"))?;
                 let result = self.one_result()?;
                 let Some(ty) = self.func.ty(result).as_tensor() else {
                     return Err(self.malformed("a tensor that is none"));
                 };
-                let shape = ty.shape.clone();
+                let (dtype, shape) = (ty.dtype, ty.shape.clone());
                 dst = self.tensor_result()?;
-                TensorKind::Reshape { shape }
+                match data.opcode {
+                    Opcode::TensorReshape => TensorKind::Reshape { shape },
+                    _ => TensorKind::Bitcast { dtype, shape },
+                }
             }
             Opcode::TensorTranspose => {
                 let (a, b) = (self.axis("axis1")?, self.axis("axis2")?);

@@ -2,6 +2,8 @@
 
 use memory::Returned;
 
+use dtype::DType;
+
 use crate::support::*;
 
 #[test]
@@ -113,4 +115,82 @@ fn tiles_load_from_strided_views() {
         })
         .collect();
     assert_eq!(get_f32(view(&o)), expected);
+}
+
+#[test]
+fn a_bit_cast_is_another_view_of_the_same_bytes() {
+    // The second half of each row, as pairs of halves; one of them is written, and every element knows what of it is defined.
+    let body = "%y = tensor_create : tensor<2x4xf32>
+         %z = tensor_bitcast %y : tensor<2x8xi16>
+         %k = scope {name = \"k\"} : task {
+           %t = load %x offsets(#0, #0) {sizes = [2, 3]} : tile<2x3xi16>
+           store %t, %z offsets(#0, #2) {sizes = [2, 3]}
+           yield
+         }
+         %w = tensor_bitcast %z : tensor<2x4xi32>
+         return %w, %z";
+    let bytes: Vec<u8> = [1i16, 2, 3, 4, 5, 6].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let outcome = run("%x: in tensor<2x3xi16>", body, &[tensor(DType::I16, &[2, 3], &bytes)]);
+    assert_eq!(get_i32(result(&outcome, 0)), [0, 0x2_0001, 3, 0, 0, 0x5_0004, 6, 0]);
+    assert_eq!(outcome.returned_defined[0], Some(vec![0, 1, 0, 0, 0, 1, 0, 0]));
+    assert_eq!(outcome.returned_defined[1], Some(vec![0, 0, 1, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 0]));
+    assert_eq!(*result(&outcome, 1).shape, [2, 8]);
+    // Half an element is no element for the host.
+    let read = "%v = read %w indices(#0, #2) : i32\n         return %w";
+    let (error, line) =
+        failure("%x: in tensor<2x3xi16>", &body.replace("return %w, %z", read), &[tensor(DType::I16, &[2, 3], &bytes)]);
+    assert_eq!(error.code, "undefined-read");
+    assert!(line.starts_with("%v = read"), "{line}");
+}
+
+#[test]
+fn a_parameter_as_another_type_is_a_tensor_of_its_own_when_returned() {
+    let x = f32s(&[1, 2], &[1.0, -2.0]);
+    let body = "%z = tensor_bitcast %x : tensor<1x2xi32>\n         return %z";
+    let outcome = run("%x: in tensor<1x2xf32>", body, &[x]);
+    assert_eq!(get_i32(result(&outcome, 0)), [0x3f80_0000, 0xc000_0000u32 as i32]);
+}
+
+#[test]
+fn a_bit_cast_takes_dynamic_extents_and_refuses_others() {
+    let params = "%x: in tensor<?x4xf32>, %n: in index";
+    let body = "%z = tensor_bitcast %x dims(%n) : tensor<?x8xi16>\n         return %z";
+    let args = |n| [f32s(&[3, 4], &ramp(12)), index(n)];
+    assert_eq!(*result(&run(params, body, &args(3)), 0).shape, [3, 8]);
+    let (error, line) = failure(params, body, &args(2));
+    assert_eq!(error.code, "bad-reshape");
+    assert!(error.message.contains("makes [3, 8], not [2, 8]"), "{}", error.message);
+    assert!(line.starts_with("%z = tensor_bitcast"), "{line}");
+}
+
+#[test]
+fn ids_of_tasks_and_joins_are_valid_and_others_not() {
+    let body = "%i = task_invalid : task
+         %a = array_create : array<2xtask>
+         %k = scope {name = \"k\"} : task {
+           yield
+         }
+         %d = task_dummy deps(%k) : task
+         array_set %a, #1, %k
+         %e0 = array_get %a, #0 : task
+         %e1 = array_get %a, #1 : task
+         %v0 = task_is_valid %i : i1
+         %v1 = task_is_valid %k : i1
+         %v2 = task_is_valid %d : i1
+         %v3 = task_is_valid %e0 : i1
+         %v4 = task_is_valid %e1 : i1
+         %n0 = cast %v0 : i32
+         %n1 = cast %v1 : i32
+         %n2 = cast %v2 : i32
+         %n3 = cast %v3 : i32
+         %n4 = cast %v4 : i32
+         write %o indices(#0) value(%n0)
+         write %o indices(#1) value(%n1)
+         write %o indices(#2) value(%n2)
+         write %o indices(#3) value(%n3)
+         write %o indices(#4) value(%n4)
+         return";
+    let o = i32s(&[5], &[-1; 5]);
+    run("%o: inout tensor<5xi32>", body, std::slice::from_ref(&o));
+    assert_eq!(get_i32(view(&o)), [0, 1, 1, 0, 1]);
 }
