@@ -40,19 +40,23 @@ pub enum Fault {
     DroppedOperation,
     /// A `syncall` is missing.
     DroppedSync,
-    /// The operands of a difference, a quotient, a remainder or a shift are exchanged.
+    /// The operands of a difference, a quotient, a remainder, a shift, a comparison or a selection are exchanged.
     SwappedOperands,
     /// An instruction of the same form that computes something else.
     WrongOperation,
     /// A comparison with or without equality, or equality for inequality.
     WrongPredicate,
+    /// A gather or scatter takes its indices from another tile.
+    WrongIndices,
+    /// A mask pattern of the same length takes other columns.
+    WrongPattern,
     /// A conversion rounds or saturates otherwise.
     WrongMode,
     /// A conversion takes a detour through bf16, which rounds twice.
     ExtraHop,
     /// A chain of conversions goes through the other 16-bit float.
     WrongHop,
-    /// A product overwrites the accumulator it should be added to.
+    /// A product overwrites the accumulator it should be added to, or starts from zero instead of its bias.
     DroppedAccumulation,
     /// A product leaves out the end of the contracted axis.
     ShortContraction,
@@ -84,7 +88,7 @@ pub enum Fault {
 
 impl Fault {
     /// Every kind, in the order in which [`sites`] lists those of one operation.
-    pub const ALL: [Fault; 27] = [
+    pub const ALL: [Fault; 29] = [
         Fault::WrongOffset,
         Fault::WrongSize,
         Fault::WrongStride,
@@ -95,6 +99,8 @@ impl Fault {
         Fault::SwappedOperands,
         Fault::WrongOperation,
         Fault::WrongPredicate,
+        Fault::WrongIndices,
+        Fault::WrongPattern,
         Fault::WrongMode,
         Fault::ExtraHop,
         Fault::WrongHop,
@@ -127,6 +133,8 @@ impl Fault {
             Fault::SwappedOperands => "swapped-operands",
             Fault::WrongOperation => "wrong-operation",
             Fault::WrongPredicate => "wrong-predicate",
+            Fault::WrongIndices => "wrong-indices",
+            Fault::WrongPattern => "wrong-pattern",
             Fault::WrongMode => "wrong-mode",
             Fault::ExtraHop => "extra-hop",
             Fault::WrongHop => "wrong-hop",

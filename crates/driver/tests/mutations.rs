@@ -295,7 +295,10 @@ fn downstream(program: &Program, origin: Op) -> BTreeSet<Op> {
                     }
                 }
                 // A tensor that is written carries the value on.
-                if matches!(data.opcode, ir::Opcode::Store | ir::Opcode::Write | ir::Opcode::ArraySet) {
+                if matches!(
+                    data.opcode,
+                    ir::Opcode::Store | ir::Opcode::Scatter | ir::Opcode::Write | ir::Opcode::ArraySet
+                ) {
                     values.extend(
                         data.operands.iter().filter(|&&v| matches!(f.ty(v), Type::Tensor(_) | Type::Array { .. })),
                     );

@@ -6,7 +6,7 @@ use ir::builder::{attrs, const_scalar, detach};
 use ir::{Attr, Dim, Function, Op, Opcode, Program, Type, Value};
 
 use super::edit::{Before, alloc, exchange_uses, operand, replace_uses, tile, tile_mut};
-use super::sites::SIBLINGS;
+use super::sites::{SIBLINGS, exchanged, others_of};
 use super::{Fault, Mutation, Partner, Site, verdict};
 
 /// Makes the fault. `site` must come from [`super::sites`] of this very program; `seed` decides what the fault leaves open
@@ -58,15 +58,27 @@ impl Change<'_> {
             Fault::SwappedOperands => self.swap_operands(),
             Fault::WrongOperation => self.sibling(),
             Fault::WrongPredicate => self.predicate(),
+            Fault::WrongIndices => self.indices(),
+            Fault::WrongPattern => {
+                let old = self.data().attrs.int("pattern");
+                let others: Vec<i64> = others_of(old).into_iter().filter(|&p| Some(p) != old).collect();
+                let new = self.pick(&others);
+                self.func.ops[self.op].attrs.set("pattern", Attr::Int(new));
+                format!("takes the columns of pattern {new}")
+            }
             Fault::WrongMode => self.mode(),
             Fault::ExtraHop => self.extra_hop(),
             Fault::WrongHop => self.wrong_hop(),
             Fault::DroppedAccumulation => {
                 let data = &mut self.func.ops[self.op];
+                let (start, what) = match data.opcode {
+                    Opcode::TMatmulBias => (2, "bias"),
+                    _ => (0, "accumulator"),
+                };
                 data.opcode = Opcode::TMatmul;
-                data.operands.remove(0);
-                data.segments.remove(0);
-                "starts from zero instead of the accumulator".to_owned()
+                data.operands.remove(start);
+                data.segments.remove(start);
+                format!("starts from zero instead of the {what}")
             }
             Fault::ShortContraction => self.short_contraction(),
             Fault::CutContraction => self.cut_contraction(),
@@ -121,7 +133,8 @@ impl Change<'_> {
             let reverse = data.attrs.bool("reverse");
             data.attrs.set("reverse", Attr::Bool(!reverse));
         } else {
-            data.operands.swap(0, 1);
+            let first = exchanged(data.opcode);
+            data.operands.swap(first, first + 1);
         }
         "operands exchanged".to_owned()
     }
@@ -147,6 +160,15 @@ impl Change<'_> {
         };
         data.attrs.set("predicate", Attr::Word(new.to_owned()));
         format!("compares by {new}")
+    }
+
+    fn indices(&mut self) -> String {
+        let Some(Partner::Op(other)) = self.site.partner else {
+            unreachable!("indices of another tile need it");
+        };
+        let text = ir::text::print_op(self.func, other);
+        self.func.ops[self.op].operands[self.site.operand as usize] = self.func.ops[other].results[0];
+        format!("takes its indices from `{text}`")
     }
 
     fn mode(&mut self) -> String {

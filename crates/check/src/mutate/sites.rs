@@ -33,11 +33,28 @@ pub(super) const SIBLINGS: &[(Opcode, Opcode)] = &[
     (Opcode::TDiv, Opcode::TMul),
     (Opcode::TMax, Opcode::TMin),
     (Opcode::TMin, Opcode::TMax),
+    (Opcode::TFmod, Opcode::TSub),
+    (Opcode::TAnd, Opcode::TOr),
+    (Opcode::TOr, Opcode::TAnd),
+    (Opcode::TShl, Opcode::TShr),
+    (Opcode::TShr, Opcode::TShl),
+    (Opcode::TPartAdd, Opcode::TPartMul),
+    (Opcode::TPartMul, Opcode::TPartAdd),
+    (Opcode::TPartMax, Opcode::TPartMin),
+    (Opcode::TPartMin, Opcode::TPartMax),
     (Opcode::TAddS, Opcode::TSubS),
     (Opcode::TSubS, Opcode::TAddS),
     (Opcode::TMulS, Opcode::TAddS),
     (Opcode::TMaxS, Opcode::TMinS),
     (Opcode::TMinS, Opcode::TMaxS),
+    (Opcode::TFmodS, Opcode::TSubS),
+    (Opcode::TRemS, Opcode::TXorS),
+    (Opcode::TXorS, Opcode::TRemS),
+    (Opcode::TAndS, Opcode::TOrS),
+    (Opcode::TOrS, Opcode::TAndS),
+    (Opcode::TShlS, Opcode::TShrS),
+    (Opcode::TShrS, Opcode::TShlS),
+    (Opcode::TLRelu, Opcode::TMaxS),
     (Opcode::TExp, Opcode::TRecip),
     (Opcode::TLog, Opcode::TSqrt),
     (Opcode::TSqrt, Opcode::TRsqrt),
@@ -46,7 +63,14 @@ pub(super) const SIBLINGS: &[(Opcode, Opcode)] = &[
     (Opcode::TAbs, Opcode::TNeg),
     (Opcode::TNeg, Opcode::TAbs),
     (Opcode::TRelu, Opcode::TAbs),
+    (Opcode::TNot, Opcode::TNeg),
     (Opcode::TRowSum, Opcode::TRowMax),
+    (Opcode::TRowProd, Opcode::TRowSum),
+    (Opcode::TRowArgMax, Opcode::TRowArgMin),
+    (Opcode::TRowArgMin, Opcode::TRowArgMax),
+    (Opcode::TColProd, Opcode::TColSum),
+    (Opcode::TColArgMax, Opcode::TColArgMin),
+    (Opcode::TColArgMin, Opcode::TColArgMax),
     (Opcode::TRowMax, Opcode::TRowMin),
     (Opcode::TRowMin, Opcode::TRowMax),
     (Opcode::TColSum, Opcode::TColMax),
@@ -69,6 +93,18 @@ pub(super) const SIBLINGS: &[(Opcode, Opcode)] = &[
     (Opcode::ScalarMax, Opcode::ScalarMin),
 ];
 
+/// The first of the two operands that change places.
+pub(super) fn exchanged(opcode: Opcode) -> usize {
+    // The first one of a selection is its mask.
+    usize::from(opcode == Opcode::TSel)
+}
+
+/// The mask patterns of the length of this one, which is one of them.
+pub(super) fn others_of(pattern: Option<i64>) -> Vec<i64> {
+    let period = pattern.and_then(ir::infer::pattern_period);
+    (1..=7).filter(|&p| period.is_some() && ir::infer::pattern_period(p) == period).collect()
+}
+
 struct Finder<'a> {
     func: &'a Function,
     id: FuncId,
@@ -86,6 +122,7 @@ impl Finder<'_> {
         self.places();
         self.dropped();
         self.arithmetic();
+        self.chosen();
         self.casts();
         self.products();
         self.control();
@@ -129,8 +166,8 @@ impl Finder<'_> {
 
     fn dropped(&mut self) {
         let fault = match self.data.opcode {
-            Opcode::TStore | Opcode::StoreScalar => Fault::DroppedStore,
-            Opcode::TLoad => Fault::DroppedLoad,
+            Opcode::TStore | Opcode::MScatter | Opcode::StoreScalar => Fault::DroppedStore,
+            Opcode::TLoad | Opcode::MGather => Fault::DroppedLoad,
             Opcode::SyncAll => Fault::DroppedSync,
             Opcode::TPushToAic | Opcode::TPushToAiv => Fault::DroppedPush,
             Opcode::TFreeFromAic | Opcode::TFreeFromAiv => Fault::DroppedFree,
@@ -147,21 +184,38 @@ impl Finder<'_> {
         let opcode = self.data.opcode;
         let ordered = matches!(
             opcode,
-            C::TSub | C::TDiv | C::ScalarSub | C::ScalarDiv | C::ScalarRem | C::ScalarShl | C::ScalarShr
-        );
-        if (ordered && self.data.operands[0] != self.data.operands[1]) || opcode == C::TDivS {
+            C::TSub
+                | C::TDiv
+                | C::TRem
+                | C::TFmod
+                | C::TShl
+                | C::TShr
+                | C::TPRelu
+                | C::TSel
+                | C::ScalarSub
+                | C::ScalarDiv
+                | C::ScalarRem
+                | C::ScalarShl
+                | C::ScalarShr
+        ) || (opcode == C::TCmp && !matches!(self.data.attrs.word("predicate"), Some("eq" | "ne")));
+        let first = exchanged(opcode);
+        if (ordered && self.data.operands[first] != self.data.operands[first + 1]) || opcode == C::TDivS {
             self.found(Fault::SwappedOperands, 0);
         }
         // `s − a` has no sibling with the same operands.
         if SIBLINGS.iter().any(|(from, _)| *from == opcode) && !self.data.attrs.bool("reverse") {
             self.found(Fault::WrongOperation, 0);
         }
-        if opcode == C::ScalarCmp {
+        if matches!(opcode, C::ScalarCmp | C::TCmp | C::TCmpS) {
             self.found(Fault::WrongPredicate, 0);
         }
         let constant = match opcode {
             C::TAddS | C::TSubS | C::TMulS | C::TDivS | C::TMaxS | C::TMinS | C::TExpandS => "s",
+            C::TRemS | C::TFmodS | C::TAndS | C::TOrS | C::TXorS | C::TShlS | C::TShrS | C::TLRelu => "s",
+            C::TCmpS | C::TSelS => "s",
             C::TCi => "start",
+            C::TTri => "diagonal",
+            C::TRandom => "key0",
             C::TSetVal | C::StoreScalar | C::Write => "value",
             _ => return,
         };
@@ -169,6 +223,37 @@ impl Finder<'_> {
             && ir::builder::const_scalar(self.func, self.data.operands[operand as usize]).is_some()
         {
             self.found(Fault::WrongConstant, operand);
+        }
+    }
+
+    fn chosen(&mut self) {
+        use Opcode as C;
+        let group = match self.data.opcode {
+            C::TGatherMask | C::TScatterMask if others_of(self.data.attrs.int("pattern")).len() > 1 => {
+                return self.found(Fault::WrongPattern, 0);
+            }
+            C::TGather | C::TScatter | C::MGather | C::MScatter => "indices",
+            C::TGatherB => "offsets",
+            C::TSort32 => "idx",
+            _ => return,
+        };
+        let Some(at) = operand(self.data, group) else {
+            return;
+        };
+        let indices = self.data.operands[at as usize];
+        // Other buffers of the type that are there; two are enough.
+        let walk = self.func.walk();
+        let before = walk.iter().copied().take_while(|&op| op != self.op);
+        let others: Vec<Op> = before
+            .filter(|&op| {
+                let data = &self.func.ops[op];
+                let like = |v| v != indices && self.func.ty(v) == self.func.ty(indices);
+                data.opcode == C::AllocTile && data.result().is_some_and(like) && encloses(self.func, op, self.op)
+            })
+            .collect();
+        for &other in others.iter().rev().take(2) {
+            let (fault, partner) = (Fault::WrongIndices, Some(Partner::Op(other)));
+            self.out.push(Site { fault, function: self.id, op: self.op, operand: at, partner });
         }
     }
 
@@ -203,10 +288,11 @@ impl Finder<'_> {
     }
 
     fn products(&mut self) {
-        if !matches!(self.data.opcode, Opcode::TMatmul | Opcode::TMatmulAcc) {
+        let opcode = self.data.opcode;
+        if !matches!(opcode, Opcode::TMatmul | Opcode::TMatmulAcc | Opcode::TMatmulBias) {
             return;
         }
-        if self.data.opcode == Opcode::TMatmulAcc {
+        if opcode != Opcode::TMatmul {
             self.found(Fault::DroppedAccumulation, 0);
         }
         let (Some(l), Some(r)) = (operand(self.data, "lhs"), operand(self.data, "rhs")) else {
@@ -224,7 +310,7 @@ impl Finder<'_> {
             self.found(Fault::ShortContraction, 0);
         }
         let halves = matches!(lt.dtype, DType::F16 | DType::BF16);
-        if halves && k >= 32 && lt.is_fully_valid() && rt.is_fully_valid() {
+        if opcode != Opcode::TMatmulBias && halves && k >= 32 && lt.is_fully_valid() && rt.is_fully_valid() {
             self.found(Fault::CutContraction, 0);
         }
     }

@@ -60,6 +60,45 @@ func @k kernel(vector)(%x: in ptr<f32>, %y: inout ptr<f32>, %n: in index, %m: in
 }
 ";
 
+/// What chooses by data.
+const MOVES: &str = "program \"p\" a2a3 tile entry @main
+
+func @main orchestration(%x: inout tensor<16x32xf32>, %y: in tensor<16x32xi32>) {
+  op0: %t = submit args(%x, %y) {kernels = [@k], name = \"k\", directions = \"inout,in\"} : task
+  op1: return
+}
+
+func @k kernel(vector)(%x: inout ptr<f32>, %y: in ptr<i32>) {
+  %zero = const {value = 0} : index
+  %one = const {value = 1} : index
+  %c16 = const {value = 16} : index
+  %c32 = const {value = 32} : index
+  %three = const {value = 3} : i32
+  %vx = make_tensor_view %x shape(%c16, %c32) strides(%c32, %one) : view<16x32xf32>
+  %vy = make_tensor_view %y shape(%c16, %c32) strides(%c32, %one) : view<16x32xi32>
+  %px = partition_view %vx offsets(%zero, %zero) sizes(%c16, %c32) : part<16x32xf32>
+  %py = partition_view %vy offsets(%zero, %zero) sizes(%c16, %c32) : part<16x32xi32>
+  %a = alloc_tile : tile<16x32xf32, vec>
+  %b = alloc_tile : tile<16x32xf32, vec>
+  %other = alloc_tile : tile<16x32xi32, vec>
+  %i = alloc_tile : tile<16x32xi32, vec>
+  %m = alloc_tile : tile<16x32xu8, vec>
+  %h = alloc_tile : tile<16x16xf32, vec>
+  tload %px outs(%a)
+  tload %py outs(%i)
+  tand %i, %i outs(%other)
+  tgather %a, %i outs(%b)
+  mgather %px, %i outs(%b) {mode = elem}
+  tcmp %a, %b outs(%m) {predicate = lt}
+  tcmps %i, %three outs(%m) {predicate = eq}
+  tsel %m, %a, %b outs(%a)
+  tgather.mask %a outs(%h) {pattern = 1}
+  tpartmax %a, %b outs(%a)
+  mscatter %a, %i outs(%px) {mode = elem, out_of_range = skip}
+  return
+}
+";
+
 const CUBE: &str = "program \"p\" a5 tile entry @main
 
 func @main orchestration(%x: in tensor<64x64xbf16>, %y: inout tensor<64x64xf32>) {
@@ -261,16 +300,38 @@ fn another_operation_or_predicate() {
 }
 
 #[test]
+fn what_data_choose() {
+    let p = parse(MOVES);
+    expect(&p, Fault::WrongIndices, "tgather %a", &["tgather %a, %i outs(%b)"], &[&["tgather %a, %other outs(%b)"]]);
+    let mscatter = "mscatter %a, %i outs(%px) {mode = elem, out_of_range = skip}";
+    expect(&p, Fault::WrongIndices, "mscatter", &[mscatter], &[&[mscatter.replace("%i", "%other").as_str()]]);
+    expect(&p, Fault::DroppedStore, "mscatter", &[mscatter], &[&[]]);
+    expect(&p, Fault::DroppedLoad, "mgather", &["mgather %px, %i outs(%b) {mode = elem}"], &[&[]]);
+    let pattern = |n: u32| format!("tgather.mask %a outs(%h) {{pattern = {n}}}");
+    let (one, two) = (pattern(1), pattern(2));
+    expect(&p, Fault::WrongPattern, "tgather.mask", &[&one], &[&[&two]]);
+    expect(&p, Fault::SwappedOperands, "tsel", &["tsel %m, %a, %b outs(%a)"], &[&["tsel %m, %b, %a outs(%a)"]]);
+    let compare = ["tcmp %a, %b outs(%m) {predicate = lt}", "tcmp %b, %a outs(%m) {predicate = lt}"];
+    expect(&p, Fault::SwappedOperands, "tcmp %a", &compare[..1], &[&compare[1..]]);
+    let compare = ["tcmp %a, %b outs(%m) {predicate = lt}", "tcmp %a, %b outs(%m) {predicate = le}"];
+    expect(&p, Fault::WrongPredicate, "tcmp %a", &compare[..1], &[&compare[1..]]);
+    let equal = ["tcmps %i, %three outs(%m) {predicate = eq}", "tcmps %i, %three outs(%m) {predicate = ne}"];
+    expect(&p, Fault::WrongPredicate, "tcmps", &equal[..1], &[&equal[1..]]);
+    expect(&p, Fault::WrongOperation, "tpartmax", &["tpartmax %a, %b outs(%a)"], &[&["tpartmin %a, %b outs(%a)"]]);
+}
+
+#[test]
 fn every_sibling_takes_the_same_operands() {
-    let p = vector();
-    for site in of(&p, Fault::WrongOperation) {
-        let mut mutant = p.clone();
-        let before = p.functions[site.function].ops[site.op].opcode.info();
-        apply(&mut mutant, &site, 0);
-        let after = mutant.functions[site.function].ops[site.op].opcode.info();
-        assert_ne!(before.name, after.name);
-        assert_eq!(before.operands.len(), after.operands.len());
-        assert!(before.operands.iter().zip(after.operands).all(|(a, b)| a.name == b.name && a.kind == b.kind));
+    for p in [vector(), parse(MOVES)] {
+        for site in of(&p, Fault::WrongOperation) {
+            let mut mutant = p.clone();
+            let before = p.functions[site.function].ops[site.op].opcode.info();
+            apply(&mut mutant, &site, 0);
+            let after = mutant.functions[site.function].ops[site.op].opcode.info();
+            assert_ne!(before.name, after.name);
+            assert_eq!(before.operands.len(), after.operands.len());
+            assert!(before.operands.iter().zip(after.operands).all(|(a, b)| a.name == b.name && a.kind == b.kind));
+        }
     }
 }
 
@@ -606,7 +667,7 @@ fn fifos() {
 
 #[test]
 fn same_seed_same_mutant() {
-    for program in [vector(), parse(CUBE), mixed((0, 1))] {
+    for program in [vector(), parse(CUBE), parse(MOVES), mixed((0, 1))] {
         let list = sites(&program);
         assert_eq!(list, sites(&program));
         for site in &list {
@@ -622,7 +683,7 @@ fn same_seed_same_mutant() {
 
 #[test]
 fn every_kind_has_a_site_and_a_name_and_few_are_refused() {
-    let programs = [vector(), parse(CUBE), mixed((0, 1))];
+    let programs = [vector(), parse(CUBE), parse(MOVES), mixed((0, 1))];
     let (mut kinds, mut refused, mut total) = (BTreeSet::new(), Vec::new(), 0);
     for program in &programs {
         for site in sites(program) {
