@@ -5,7 +5,7 @@
 //! the accumulator if only products and zeros flow into them, else Vec.
 //!
 //! Where a user needs a value elsewhere it is *moved* right after it is made: accumulator to Vec for vector work,
-//! accumulator or Vec to Mat as an operand of a matmul. Nothing moves into the accumulator: the machine has no such path;
+//! accumulator or Vec to Mat as an operand or the bias of a matmul. Nothing moves into the accumulator: the machine has no such path;
 //! only zeros can be made there again.
 //!
 //! A store takes a product from the accumulator itself. If the only users of a nearest-even conversion of a product to a
@@ -61,7 +61,8 @@ pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) ->
         ops.iter().filter(|&&op| f.ops[op].opcode == Opcode::TMatmulAcc).map(|&op| f.ops[op].named("acc")[0]).collect();
     for value in tile_values(f, region, &ops) {
         let members = groups.members(value);
-        let product = |v: Value| matches!(opcode(f, v), Some(Opcode::TMatmul | Opcode::TMatmulAcc));
+        let product =
+            |v: Value| matches!(opcode(f, v), Some(Opcode::TMatmul | Opcode::TMatmulAcc | Opcode::TMatmulBias));
         let zero = |v: Value| is_zero(f, v);
         let joined = |v: Value| f.def_op(v).is_none_or(|op| !f.ops[op].regions.is_empty());
         let wanted = members.iter().any(|&v| product(v) || accumulated.contains(&v));
@@ -87,10 +88,13 @@ pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) ->
             continue;
         }
         match data.opcode {
-            Opcode::TMatmul | Opcode::TMatmulAcc => {
+            Opcode::TMatmul | Opcode::TMatmulAcc | Opcode::TMatmulBias => {
                 let (lhs, rhs) = (data.named("lhs")[0], data.named("rhs")[0]);
                 s.need(lhs, Place::Mat { transposed: data.attrs.bool("a_trans") });
                 s.need(rhs, Place::Mat { transposed: data.attrs.bool("b_trans") });
+                if data.opcode == Opcode::TMatmulBias {
+                    s.need(data.named("bias")[0], Place::Mat { transposed: false });
+                }
                 let acc = data.opcode.info().group("acc").map(|g| data.group(g)[0]);
                 if let Some(acc) = acc.filter(|&acc| !is_zero(f, acc)) {
                     if s.home(acc) != Place::Acc {

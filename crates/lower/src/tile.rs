@@ -56,7 +56,9 @@ pub(crate) fn granule(dtype: DType) -> u64 {
 pub(crate) fn buffer(dtype: DType, rows: u64, cols: u64, space: Space, arch: Arch) -> TileType {
     let g = granule(dtype);
     let (r, c) = match space {
-        Space::Vec | Space::Bias => (rows, cols),
+        Space::Vec => (rows, cols),
+        // As wide as the accumulator that starts from it.
+        Space::Bias => (rows, cols.next_multiple_of(g)),
         Space::Mat | Space::Right => (rows.next_multiple_of(g), cols.next_multiple_of(g)),
         Space::Left | Space::Acc => (rows.next_multiple_of(16), cols.next_multiple_of(g)),
     };

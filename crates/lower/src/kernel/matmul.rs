@@ -1,14 +1,14 @@
 //! Matrix products: operands from Mat to Left and Right, cut so that both fit: along K, and if the right operand is very
 //! wide along N first. Parts along N are column windows of the one accumulator.
 //!
-//! The first part starts the sum (from zero, or from the accumulator's value), the others add to it in ascending k, which
+//! The first part starts the sum (from zero, from the bias, or from the accumulator's value), the others add to it in ascending k, which
 //! is the order of the whole (semantics rule 8) as long as 16-bit and narrower operands are cut at multiples of 32. All cuts
 //! here are at multiples of 32.
 
 use chip::Space;
 use dtype::{DType, Scalar};
 use ir::builder::attrs;
-use ir::{Op, Opcode, TileType, Type, Value};
+use ir::{Op, OpData, Opcode, TileType, Type, Value};
 
 use super::{Held, Kernel, sizes};
 use crate::Fail;
@@ -47,14 +47,19 @@ impl Kernel<'_> {
             ));
         }
         self.extents.insert(result, vec![le[0], re[1]]);
-        let (n_part, k_part) = self.parts(dtype, m, n, k)?;
+        let bias = match data.opcode {
+            Opcode::TMatmulBias => Some(self.bias(data.named("bias")[0], re[1])?),
+            _ => None,
+        };
+        let (n_part, k_part) = self.parts(dtype, m, n, k, bias.is_some())?;
         let dest = self.define(result)?;
         // A sum that starts from zeros is a product: both start from +0.
         let mut accumulates = data.opcode == Opcode::TMatmulAcc && !is_zero(self.src, data.named("acc")[0]);
         if !accumulates && !matches!(le[1], Extent::Static(1..)) {
-            // The instruction writes nothing if there is nothing to add; a sum that starts from +0 is the same.
+            // The instruction writes nothing if there is nothing to add; a sum that starts from +0 is the same. (One that
+            // starts from a bias is not: its first part replaces the zeros if there is something to add.)
             self.zero_accumulator(result, dest)?;
-            accumulates = true;
+            accumulates = bias.is_none();
         }
         let mut last = None;
         for column in (0..n).step_by(n_part as usize) {
@@ -69,7 +74,10 @@ impl Kernel<'_> {
                 let right =
                     self.operand(dtype, Space::Right, rhs_mat, (start, column), (size, width), [inner, cols])?;
                 let first = start == 0 && !accumulates;
-                last = Some(if first {
+                last = Some(if let (true, Some(bias)) = (first, bias) {
+                    let row = self.bias_row(bias, column, width, cols)?;
+                    self.b.dest(Opcode::TMatmulBias, &[&[left], &[right], &[row]], sum, attrs([]))
+                } else if first {
                     self.b.dest(Opcode::TMatmul, &[&[left], &[right]], sum, attrs([]))
                 } else {
                     self.b.dest(Opcode::TMatmulAcc, &[&[sum], &[left], &[right]], sum, attrs([]))
@@ -87,7 +95,31 @@ impl Kernel<'_> {
         self.cross(result)
     }
 
-    /// Columns of an accumulator.
+    /// A bias in Mat, for a product of so many valid columns.
+    fn bias(&mut self, value: Value, columns: Extent) -> Result<Value, Fail> {
+        let mat = self.operand_in(value, Place::Mat { transposed: false })?;
+        let [rows, cols] = self.matrix_extents(value)?;
+        let whole = cols == columns || cols == Extent::Static(self.tile_type(value)?.cols());
+        if rows != Extent::Static(1) || !(whole || self.filled.contains(&value)) {
+            return Err(self.fail(
+                "valid-region",
+                "the bias of this product is not valid for all of its columns, and is made by vector work; give both the \
+                 same extent",
+            ));
+        }
+        Ok(mat)
+    }
+
+    /// Columns of a bias, in the bias table.
+    fn bias_row(&mut self, bias: Value, from: u64, count: u64, cols: Extent) -> Result<Value, Fail> {
+        let extents = [Extent::Static(1), cols];
+        let row = self.make(self.buffer_type(bias).dtype, (1, count), Space::Bias, extents)?;
+        let part = self.columns(bias, from, count, extents);
+        self.b.dest(Opcode::TMov, &[&[part]], row, attrs([]));
+        Ok(row)
+    }
+
+    /// Columns of an accumulator, or of a bias in Mat.
     fn columns(&mut self, acc: Value, from: u64, count: u64, extents: [Extent; 2]) -> Value {
         let ty = self.buffer_type(acc);
         let width = count.next_multiple_of(granule(ty.dtype)).min(ty.shape[1] - from);
@@ -98,15 +130,19 @@ impl Kernel<'_> {
         self.b.result(Opcode::Subview, &[&[acc], &[row], &[col], &r, &c], Type::Tile(window), size)
     }
 
-    /// How much of N and of K fits in Left and Right at once.
-    fn parts(&mut self, dtype: DType, m: u64, n: u64, k: u64) -> Result<(u64, u64), Fail> {
+    /// How much of N and of K fits in Left and Right at once, and in the bias table.
+    fn parts(&mut self, dtype: DType, m: u64, n: u64, k: u64, has_bias: bool) -> Result<(u64, u64), Fail> {
         let size = dtype.size() as u64;
         let unit = granule(dtype);
         let chip = self.arch.chip();
         let of = |space: Space, rows: u64| chip.capacity(space).language as u64 / (rows * size);
         let m_rows = m.next_multiple_of(16);
         // At least one cut of K must fit.
-        let widest = of(Space::Right, CUT) / unit * unit;
+        let mut widest = of(Space::Right, CUT) / unit * unit;
+        if has_bias {
+            // Rows of the accumulator's type, of 4 bytes.
+            widest = widest.min(chip.capacity(Space::Bias).language as u64 / 4 / unit * unit);
+        }
         let n_part = self.choices.part(n.next_multiple_of(unit).min(widest), unit);
         let fits = of(Space::Left, m_rows).min(of(Space::Right, n_part));
         if k.next_multiple_of(unit) <= fits {
@@ -183,12 +219,29 @@ impl Kernel<'_> {
             || self.uses.of(value).iter().any(stored)
     }
 
+    /// Whether the product may have columns where its bias is not valid.
+    fn is_short_bias(&self, bias: Value, product: &OpData) -> bool {
+        let whole = |t: &ir::TileType| t.valid[1] == ir::Dim::Static(t.shape[1]);
+        if self.src.ty(bias).as_tile().is_some_and(whole) {
+            return false;
+        }
+        let n = usize::from(!product.attrs.bool("b_trans"));
+        let columns = self.extents.get(&product.named("rhs")[0]).map(|e| e[n]);
+        columns.is_none() || columns != self.extents.get(&bias).map(|e| e[1])
+    }
+
     /// Whether an operand's Mat tile may be read beyond its valid region: the contraction is as long as the left operand's
-    /// valid columns, whatever the right operand has.
+    /// valid columns, whatever the right operand has, and the bias is added to all columns of the right operand.
     pub(super) fn is_read_beyond(&self, value: Value) -> bool {
         self.uses.of(value).iter().any(|&user| {
             let data = &self.src.ops[user];
-            if !matches!(data.opcode, Opcode::TMatmul | Opcode::TMatmulAcc) || data.named("rhs")[0] != value {
+            if !matches!(data.opcode, Opcode::TMatmul | Opcode::TMatmulAcc | Opcode::TMatmulBias) {
+                return false;
+            }
+            if data.opcode == Opcode::TMatmulBias && data.named("bias")[0] == value {
+                return self.is_short_bias(value, data);
+            }
+            if data.named("rhs")[0] != value {
                 return false;
             }
             let axis = |t: bool, inner: usize| if t { 1 - inner } else { inner };

@@ -46,7 +46,7 @@ impl Kernel<'_> {
             C::TCvt => self.tcvt(op),
             C::TExpandS => self.texpands(op),
             C::TCi => self.tci(op),
-            C::TMatmul | C::TMatmulAcc => self.matmul(op),
+            C::TMatmul | C::TMatmulAcc | C::TMatmulBias => self.matmul(op),
             C::TMov
             | C::TAdd
             | C::TSub
