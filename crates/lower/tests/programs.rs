@@ -153,7 +153,7 @@ fn zeros_go_where_an_operation_may_read_or_leave_what_nothing_wrote() {
         let p = lower_on(program, read(program), Arch::A2a3);
         ops(&p, kernel).into_iter().filter(|&n| n == "texpands").count()
     };
-    // What is gathered from, the indices that are fewer than their elements, and a scatter that may place nothing.
+    // What is gathered from, and two scatters that may place nothing.
     assert_eq!(fills("ops/gathers.tw", "flat"), 3);
     assert_eq!(fills("ops/gathers.tw", "patterns"), 0);
     // A shorter right side, and two masks that are shorter than what they select; scratch is nobody's.

@@ -10,20 +10,26 @@ use chip::Arch;
 
 #[test]
 fn the_programs_of_the_folder_mean_the_same_at_every_level() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs");
-    let mut names: Vec<String> = std::fs::read_dir(&folder)
-        .expect("the folder is there")
-        .map(|e| e.expect("an entry").file_name().into_string().expect("a plain name"))
-        .filter(|n| n.ends_with(".tw"))
-        .collect();
-    names.sort();
-    assert!(!names.is_empty());
-    for name in names {
-        let text = std::fs::read_to_string(folder.join(&name)).expect("a program");
-        for arch in Arch::ALL {
-            let mut program = ir::text::parse(&text, &name).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
-            program.arch = arch;
-            run::compare(&program, &name, 4).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
+    for folder in ["programs", "ops"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests").join(folder);
+        let mut names: Vec<String> = std::fs::read_dir(&path)
+            .expect("the folder is there")
+            .map(|e| e.expect("an entry").file_name().into_string().expect("a plain name"))
+            .filter(|n| n.ends_with(".tw"))
+            .collect();
+        names.sort();
+        assert!(!names.is_empty());
+        for name in names {
+            let text = std::fs::read_to_string(path.join(&name)).expect("a program");
+            for arch in Arch::ALL {
+                let mut program = ir::text::parse(&text, &name).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
+                if program.arch == Arch::A5 && arch != Arch::A5 {
+                    // It says that it needs an A5.
+                    continue;
+                }
+                program.arch = arch;
+                run::compare(&program, &name, 4).unwrap_or_else(|e| panic!("{name}: {e:#?}"));
+            }
         }
     }
 }
