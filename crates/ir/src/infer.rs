@@ -98,8 +98,14 @@ pub fn result(opcode: Opcode, groups: &[Vec<&Type>], attrs: &Attrs) -> Result<Ty
         | C::TMrgSortLists => {
             return Err(TypeError::NotInferred { op: cx.op });
         }
-        C::TCmp => Type::Tile(mask(&cx.elementwise()?)),
-        C::TCmpS => Type::Tile(mask(&cx.with_scalar()?)),
+        C::TCmp => {
+            cx.matrix(0)?;
+            Type::Tile(mask(&cx.elementwise()?))
+        }
+        C::TCmpS => {
+            cx.matrix(0)?;
+            Type::Tile(mask(&cx.with_scalar()?))
+        }
         C::TSel => {
             let a = cx.same_tiles(1, 2)?;
             cx.masked(a)?;

@@ -390,7 +390,7 @@ fn tile(cx: &Cx<'_>, op: &OpData) -> Check {
             if out.rows() != 1 {
                 return mismatch(format!("{name} makes one row, not {:?}", out.shape));
             }
-            Ok(())
+            valid_operands(op, 0, &out.valid, !op.dests.is_empty())
         }
         C::TRowExpand | C::TColExpand => {
             let v = cx.tile(op.operands[0])?;
@@ -418,7 +418,7 @@ fn tile(cx: &Cx<'_>, op: &OpData) -> Check {
                 "attribute-value",
                 "{name} has 7 or 10 rounds, not {rounds:?}"
             );
-            Ok(())
+            valid_operands(op, 0, &out.valid, !op.dests.is_empty())
         }
         C::TGatherMask | C::TScatterMask => pattern(op, cx.tile(op.operands[0])?, out),
         C::TScatter => {
