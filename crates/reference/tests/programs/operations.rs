@@ -180,3 +180,30 @@ fn an_undefined_bias_makes_its_column_undefined() {
     assert_eq!(outcome.defined[1], Some(vec![0, 1, 0, 1]));
     assert_eq!(get_f32(view(&args[1])), [2.0, 4.0, 6.0, 12.0]);
 }
+
+#[test]
+fn the_larger_of_parts_is_the_profiles() {
+    let body = "%k = scope {name = \"k\"} : task {
+           %a = load %x offsets(#0, #0) {sizes = [1, 4]} : tile<1x4xf32>
+           %b = load %y offsets(#0, #0) {sizes = [1, 4]} : tile<1x4xf32, valid 1x3>
+           %r = tpartmax %a, %b : tile<1x4xf32>
+           store %r, %o offsets(#0, #0) {sizes = [1, 4]}
+           yield
+         }
+         return";
+    let params = "%x: in tensor<1x4xf32>, %y: in tensor<1x4xf32>, %o: out tensor<1x4xf32>";
+    let x = [1.0, f32::NAN, 2.0, 5.0];
+    let y = [f32::NAN, 1.0, 3.0, 9.0];
+    for (profile, expected) in
+        [(Profile::A2a3, [f32::NAN, f32::NAN, 3.0, 5.0]), (Profile::CpuCompat, [1.0, f32::NAN, 3.0, 5.0])]
+    {
+        let args = [f32s(&[1, 4], &x), f32s(&[1, 4], &y), f32s(&[1, 4], &[0.0; 4])];
+        attempt(params, body, &args, &Options { profile, definedness: true }).expect("it runs");
+        // C++ takes the second only if the first is less.
+        assert_eq!(
+            get_f32(view(&args[2])).into_iter().map(f32::to_bits).collect::<Vec<_>>(),
+            expected.map(f32::to_bits),
+            "{profile}"
+        );
+    }
+}
