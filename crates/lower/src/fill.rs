@@ -77,7 +77,6 @@ fn read_beyond(f: &Function, extents: &Extents, op: Op) -> Vec<Value> {
         C::SetValidShape | C::TExtract | C::TReshape | C::TGetVal => vec![data.operands[0]],
         // Any element may be asked for.
         C::TGather | C::TGatherB => vec![first("source")],
-        C::TCmp => shorter(first("b"), first("a")),
         C::TScatter => shorter(first("indices"), first("source")),
         C::TSort32 => shorter(first("idx"), first("source")),
         C::Scatter if data.attrs.word("mode") == Some("row") => {

@@ -8,6 +8,7 @@ use ir::{Dim, Op, Opcode, Value};
 use super::Kernel;
 use crate::Fail;
 use crate::extent::Extent;
+use crate::tile::Place;
 
 impl Kernel<'_> {
     /// The mask has the rows that are compared; all of its columns are written.
@@ -20,11 +21,20 @@ impl Kernel<'_> {
             _ => vec![data.named("a")[0]],
         };
         let mut extents = self.meet_all(&compared)?;
+        let domain = [extents[0], extents[1]];
         if let Dim::Static(columns) = self.tile_type(value)?.valid[1] {
             extents[1] = Extent::Static(columns);
         }
         self.result(value, extents)?;
-        self.emit(op)
+        if data.opcode == Opcode::TCmpS {
+            return self.emit(op);
+        }
+        // The instruction runs over its first source: no further than both are valid.
+        let first = self.held(compared[0], Place::Vec)?.tile;
+        let (a, b) = (self.window(first, domain), self.held(compared[1], Place::Vec)?.tile);
+        let dest = self.held(value, Place::Vec)?.tile;
+        let new = self.b.dest(Opcode::TCmp, &[&[a], &[b]], dest, data.attrs.clone());
+        self.finish(value, new)
     }
 
     /// Valid where both sources are; the mask's valid region does not count (see [`crate::fill`]).

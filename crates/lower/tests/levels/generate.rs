@@ -96,7 +96,7 @@ impl Generator<'_> {
 
     fn steps(&mut self, count: usize, depth: usize) {
         for _ in 0..count {
-            match self.c.choose(20) {
+            match self.c.choose(23) {
                 0..=1 => self.load(),
                 2..=7 => self.elementwise(),
                 8..=9 => self.reduce(),
@@ -106,7 +106,10 @@ impl Generator<'_> {
                 14..=15 if depth < 2 => self.repeat(depth),
                 16..=17 if depth < 2 => self.branch(depth),
                 18 if self.products => self.product(),
-                _ => self.convert(),
+                19 => self.convert(),
+                20 => self.select(),
+                21 => self.bits(),
+                _ => self.gather(),
             }
         }
     }
@@ -177,6 +180,51 @@ impl Generator<'_> {
                 self.infer(opcode, &[&[a]]);
             }
         }
+    }
+
+    /// By a mask of another tile of that shape, which may have fewer valid rows.
+    fn select(&mut self) {
+        use Opcode as C;
+        let matrix = |t: &TileType| t.dtype == DType::F32 && t.cols() > 1;
+        let Some(a) = self.tile(matrix) else { return };
+        let shape = self.ty(a).shape;
+        let alike = |t: &TileType| t.dtype == DType::F32 && t.shape == shape;
+        let (b, c) = (self.tile(alike).expect("itself"), self.tile(alike).expect("itself"));
+        let s = self.scalars[0];
+        let list = attrs([("predicate", Attr::Word(self.pick(ir::ops::PREDICATES).into()))]);
+        let mask = match self.c.choose(2) {
+            0 => self.b.infer(C::TCmp, &[&[b], &[c]], list),
+            _ => self.b.infer(C::TCmpS, &[&[c], &[s]], list),
+        };
+        let mask = mask.expect("of one shape");
+        match self.c.choose(2) {
+            0 => self.infer(C::TSel, &[&[mask], &[a], &[b], &[]]),
+            _ => self.infer(C::TSelS, &[&[mask], &[a], &[s], &[]]),
+        };
+    }
+
+    /// The bits of a tile, mixed with themselves by way of integers.
+    fn bits(&mut self) {
+        let Some(a) = self.tile(|t| t.dtype == DType::F32 && t.is_fully_valid()) else { return };
+        let ty = self.ty(a);
+        let to = Type::Tile(TileType { dtype: DType::I32, ..ty.clone() });
+        let bits = self.b.result(Opcode::Bitcast, &[&[a]], to, attrs([]));
+        let opcode = self.pick(&[Opcode::TAnd, Opcode::TOr]);
+        let count = self.b.constant(dtype::Scalar::from_i64(DType::I32, 3));
+        let other = self.b.infer(Opcode::TShrS, &[&[bits], &[count]], attrs([])).expect("integers");
+        let mixed = self.b.infer(opcode, &[&[bits], &[other]], attrs([])).expect("integers");
+        let value = self.b.result(Opcode::Bitcast, &[&[mixed]], Type::Tile(ty), attrs([]));
+        self.tiles.push(value);
+    }
+
+    /// From a tile in another order: its first rows again, element by element.
+    fn gather(&mut self) {
+        let Some(a) = self.tile(|t| t.dtype == DType::F32 && t.shape == [16, 32]) else { return };
+        let start = self.b.constant(dtype::Scalar::from_i64(DType::I32, 31));
+        let ty = TileType::value(DType::I32, vec![1, 32]);
+        let list = attrs([("descending", Attr::Bool(true))]);
+        let indices = self.b.result(Opcode::TCi, &[&[start]], Type::Tile(ty), list);
+        self.infer(Opcode::TGather, &[&[a], &[indices], &[]]);
     }
 
     fn reduce(&mut self) {
