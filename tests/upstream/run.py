@@ -32,6 +32,9 @@ CASES = [
     "pypto-lib/examples/intermediate/rms_norm.py",
     "pypto-lib/examples/intermediate/rope.py",
     "pypto-lib/examples/advanced/multi_proj.py",
+    "pypto-lib/examples/advanced/topk.py",
+    "pypto-lib/models/qwen3_14b/greedy_sample.py",
+    "pypto-lib/models/qwen3_14b/topk_select.py",
     "pypto/examples/beginner/01_hello_world.py",
     "pypto/examples/beginner/02_elementwise.py",
     "pypto/examples/beginner/03_scalar_ops.py",
@@ -48,8 +51,8 @@ CASES = [
     "pypto/examples/advanced/01_split_k.py",
     "pypto/examples/advanced/03_mixed_kernel.py",
 ]
-# Not among them yet: pypto-lib/examples/advanced/topk.py (sorting), pypto/examples/advanced/02_auto_tile_matmul.py (one
-# matmul larger than the accumulator). `--also` runs them.
+# Not among them yet: pypto/examples/advanced/02_auto_tile_matmul.py (one matmul larger than the accumulator). `--also`
+# runs it.
 PLATFORMS = ["a2a3sim", "a5sim"]
 TIMEOUT = 300
 

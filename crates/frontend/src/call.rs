@@ -85,6 +85,9 @@ impl Cx<'_> {
                     table => self.table_op(table, &args),
                 };
                 self.face = outer;
+                if let Ok(held) = &result {
+                    self.note_kind(name, held);
+                }
                 result
             }
         }

@@ -1,7 +1,9 @@
 //! Removes operations that nothing uses: bounds of dropped slices, folded constants, unread extents, loads that were made
-//! again as matrices.
+//! again as matrices or in parts.
 
-use ir::{Entity, Function, Op, Opcode};
+use std::collections::BTreeSet;
+
+use ir::{Entity, Function, Op, Opcode, Value};
 
 /// Operations that only compute a scalar, and cannot fail.
 fn removable(opcode: Opcode) -> bool {
@@ -43,7 +45,8 @@ fn has_twin(func: &Function, op: Op) -> bool {
         })
 }
 
-pub(crate) fn remove_dead(func: &mut Function) {
+/// `in_parts`: loads whose boxes were loaded again, in parts.
+pub(crate) fn remove_dead(func: &mut Function, in_parts: &BTreeSet<Value>) {
     let order: Vec<Op> = func.walk();
     let mut uses = vec![0_u32; func.values.len()];
     for &op in &order {
@@ -54,7 +57,8 @@ pub(crate) fn remove_dead(func: &mut Function) {
     // Users come after what they use, so one backward pass sees every chain.
     for &op in order.iter().rev() {
         let data = &func.ops[op];
-        if (removable(data.opcode) || has_twin(func, op)) && data.results.iter().all(|r| uses[r.index()] == 0) {
+        let again = has_twin(func, op) || data.results.iter().any(|r| in_parts.contains(r));
+        if (removable(data.opcode) || again) && data.results.iter().all(|r| uses[r.index()] == 0) {
             for v in data.operands.clone() {
                 uses[v.index()] -= 1;
             }

@@ -50,6 +50,10 @@ pub(crate) struct Program {
     pub(crate) dims: BTreeMap<Value, Vec<Held>>,
     /// Scalars that come from literals alone, through loops and branches: they still adopt the type beside them.
     pub(crate) weak: BTreeSet<Value>,
+    /// Values that the language calls tiles ([`crate::kinds`]).
+    pub(crate) tiles: BTreeSet<Value>,
+    /// Loads that have been made again in parts.
+    pub(crate) in_parts: BTreeSet<Value>,
     /// The entry parameter that a tensor is a view of.
     pub(crate) root: BTreeMap<Value, usize>,
 }
@@ -93,6 +97,8 @@ impl Program {
         self.valid_views.split_off(&first);
         self.dims.split_off(&first);
         self.weak.split_off(&first);
+        self.tiles.split_off(&first);
+        self.in_parts.split_off(&first);
         self.root.split_off(&first);
     }
 }
@@ -175,6 +181,8 @@ impl<'e> Cx<'e> {
             valid_views: BTreeMap::new(),
             dims: BTreeMap::new(),
             weak: BTreeSet::new(),
+            tiles: BTreeSet::new(),
+            in_parts: BTreeSet::new(),
             root: BTreeMap::new(),
         };
         Cx {
@@ -477,6 +485,13 @@ impl<'e> Cx<'e> {
 
     pub(crate) fn new_op(&mut self, opcode: Opcode, groups: &[&[Value]], attrs: Attrs) -> Op {
         self.builder().op(NewOp { opcode, groups, dests: &[], results: &[], attrs })
+    }
+
+    /// What is valid of `value` is what is valid of `source`, which has the same shape.
+    pub(crate) fn same_valid(&mut self, value: Value, source: Value) {
+        if let Some(known) = self.program.valid.get(&source).cloned() {
+            self.program.valid.insert(value, known);
+        }
     }
 
     fn propagate_valid(&mut self, value: Value, groups: &[&[Value]]) {

@@ -36,7 +36,8 @@ pub(crate) fn specialise(
         cx.report(fail);
     }
     if cx.errors.is_empty() {
-        crate::cleanup::remove_dead(&mut cx.program.func);
+        crate::transposes::fold(&mut cx.program.func);
+        crate::cleanup::remove_dead(&mut cx.program.func, &cx.program.in_parts);
     } else {
         return Err(Rejected { errors: cx.errors, sources: cx.files.sources });
     }

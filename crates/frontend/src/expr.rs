@@ -7,6 +7,9 @@ use ruff_text_size::{Ranged, TextRange};
 use crate::cx::{Cx, Fail, Res};
 use crate::value::Held;
 
+/// Element types that the language knows and this model does not have.
+const UNSUPPORTED_DTYPES: &[&str] = &["FP64", "FP8E4M3FN", "FP8E5M2", "FP8E8M0", "FP4", "HF8", "HF4", "INT4", "UINT4"];
+
 /// Expressions in expressions (and in the helpers they call): beyond, the host's stack is at risk.
 const DEEPEST: usize = 200;
 
@@ -243,6 +246,12 @@ impl Cx<'_> {
     pub(crate) fn static_dtype(&mut self, expr: &Expr) -> Res<dtype::DType> {
         match self.eval(expr)? {
             Held::DType(d) => Ok(d),
+            Held::Language(name) if UNSUPPORTED_DTYPES.contains(&name.as_str()) => {
+                let message = format!("{name} elements are not supported");
+                let all: Vec<&str> = dtype::DType::ALL.iter().map(|d| d.language_name()).collect();
+                let help = format!("supported are {}", all.join(", "));
+                Err(self.unsupported("unsupported-dtype", expr, message).help(help).into())
+            }
             other => Err(self.not_a(&other, "a dtype", expr.range())),
         }
     }

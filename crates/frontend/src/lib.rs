@@ -27,6 +27,7 @@ mod entry;
 mod environment;
 mod expr;
 mod faces;
+mod kinds;
 mod literals;
 mod liveness;
 mod loops;
@@ -38,6 +39,7 @@ mod source;
 mod stmt;
 mod subscript;
 mod suggest;
+mod transposes;
 mod value;
 
 pub use environment::{

@@ -238,8 +238,13 @@ pub(crate) fn assigned(body: &[Stmt]) -> Vec<String> {
     bound.0
 }
 
+/// Operations that change a tile in place and give it back.
+pub(crate) fn changes_in_place(operation: &str) -> bool {
+    matches!(operation, "assemble" | "write" | "setval" | "gather_row")
+}
+
 /// The names whose tile may be changed in place: bases of subscript assignments, and arguments of calls that could do it
-/// (`assemble`, `write`, and every call that is not an operation of the language). Semantics rule 14.
+/// ([`changes_in_place`], and every call that is not an operation of the language). Semantics rule 14.
 pub(crate) fn targets(body: &[Stmt]) -> Names {
     #[derive(Default)]
     struct Targets(Names);
@@ -270,7 +275,7 @@ pub(crate) fn targets(body: &[Stmt]) -> Names {
         fn visit_expr(&mut self, expr: &'a Expr) {
             if let Expr::Call(call) = expr {
                 let changes = match &*call.func {
-                    Expr::Attribute(a) => matches!(a.attr.as_str(), "assemble" | "write" | "setval"),
+                    Expr::Attribute(a) => changes_in_place(a.attr.as_str()),
                     _ => true,
                 };
                 if changes {

@@ -292,6 +292,12 @@ impl Cx<'_> {
                 return Err(self.unsupported("unsupported-operator", at, message).into());
             }
         };
+        for held in [a, b] {
+            if matches!(held, Held::Ir(v) if self.tile(*v).is_some() || self.tensor(*v).is_some()) {
+                let message = format!("`{}` compares scalars, not {}", op.as_str(), self.describe(held));
+                return Err(self.error("wrong-argument", at, message).help("use `pl.cmp` for tiles").into());
+            }
+        }
         let (x, y) = self.agree(a, b, at)?;
         if let (Some(p), Some(q)) = (self.literal(x), self.literal(y))
             && let Ok(known) = scalar::compare(predicate, p, q)

@@ -7,7 +7,7 @@ use ruff_text_size::{Ranged, TextRange};
 
 use crate::call::is_submit;
 use crate::cx::{Cx, Fail, MOST_ERRORS, Res};
-use crate::liveness::assigned;
+use crate::liveness::{assigned, changes_in_place};
 use crate::loops::{ACTIVE, DONE, leaves};
 use crate::names::dotted;
 use crate::value::Held;
@@ -43,7 +43,7 @@ pub(crate) fn holds(held: &Held, tile: ir::Value) -> bool {
 /// Whether an expression is a call that gives back the tile it changed.
 pub(crate) fn gives_handle(source: &Expr) -> bool {
     let Expr::Call(call) = source else { return false };
-    matches!(&*call.func, Expr::Attribute(a) if matches!(a.attr.as_str(), "assemble" | "write" | "setval"))
+    matches!(&*call.func, Expr::Attribute(a) if changes_in_place(a.attr.as_str()))
 }
 
 impl Cx<'_> {

@@ -407,7 +407,7 @@ pub static TABLE: [OpInfo; 168] = [
     OpInfo::new(C::TNeg, "tneg", &[one("a", Kind::Tile)], Tile, SK, "−x, by multiplication with −1.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRelu, "trelu", &[one("a", Kind::Tile)], Tile, SK, "max(x, 0).").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TNot, "tnot", &[one("a", Kind::Tile)], Tile, SK, "Bitwise complement; integers.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TCvt, "tcvt", &[one("a", Kind::Tile)], Tile, SK, "Converts element types. In a kernel one native hop; at the tensor level the profile's chain of hops with one mode (semantics rule 10).").attrs(&[need("mode", Word(ROUND_MODES)), may("saturate", Bool)]).on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::TCvt, "tcvt", &[one("a", Kind::Tile)], Tile, SK, "Converts element types; f32 to itself rounds to integral values. In a kernel one native hop; at the tensor level the profile's chain of hops with one mode (semantics rule 10).").attrs(&[need("mode", Word(ROUND_MODES)), may("saturate", Bool)]).on(Pipe::Vector, Destination).from(Golden),
     // Masks: u8 tiles, one bit per element. Element (r, c) is bit c mod 8, lowest first, of byte c / 8 in row r; a row has
     // its bits rounded up to 32 bytes ([`crate::infer::mask_columns`]).
     OpInfo::new(C::TCmp, "tcmp", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The mask of a ∘ b, IEEE for floats (`ne` holds on NaN). Bits beside the valid region are 0; all columns of the mask are valid. One element type, one shape.").attrs(&[need("predicate", Word(PREDICATES))]).on(Pipe::Vector, Source).from(Golden),

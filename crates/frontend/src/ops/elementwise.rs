@@ -13,41 +13,8 @@ use ruff_text_size::{Ranged, TextRange};
 use crate::args::Args;
 use crate::cx::{Cx, Fail, Res};
 use crate::faces::Meaning;
+use crate::ops::binary::{ADD, Binary, DIV, Elements, MUL, SUB};
 use crate::value::Held;
-
-/// A two-operand elementwise operation in its forms.
-#[derive(Debug)]
-pub(crate) struct Binary {
-    name: &'static str,
-    tiles: Opcode,
-    scalar: Opcode,
-    row: Opcode,
-    col: Opcode,
-    commutes: bool,
-    /// The same on two scalars.
-    scalars: dtype::scalar::BinaryOp,
-}
-
-macro_rules! binary {
-    ($id:ident, $name:literal, $tiles:ident, $scalar:ident, $row:ident, $col:ident, $commutes:literal, $scalars:ident) => {
-        pub(crate) static $id: Binary = Binary {
-            name: $name,
-            tiles: Opcode::$tiles,
-            scalar: Opcode::$scalar,
-            row: Opcode::$row,
-            col: Opcode::$col,
-            commutes: $commutes,
-            scalars: dtype::scalar::BinaryOp::$scalars,
-        };
-    };
-}
-
-binary!(ADD, "add", TAdd, TAddS, TRowExpandAdd, TColExpandAdd, true, Add);
-binary!(SUB, "sub", TSub, TSubS, TRowExpandSub, TColExpandSub, false, Sub);
-binary!(MUL, "mul", TMul, TMulS, TRowExpandMul, TColExpandMul, true, Mul);
-binary!(DIV, "div", TDiv, TDivS, TRowExpandDiv, TColExpandDiv, false, Div);
-binary!(MAXIMUM, "maximum", TMax, TMaxS, TRowExpandMax, TColExpandMax, true, Max);
-binary!(MINIMUM, "minimum", TMin, TMinS, TRowExpandMin, TColExpandMin, true, Min);
 
 impl Cx<'_> {
     /// The faces that the table describes by opcodes alone.
@@ -58,6 +25,12 @@ impl Cx<'_> {
                 let (a, b) = (args.need("a"), args.need("b"));
                 let (x, y) = (self.eval(a)?, self.eval(b)?);
                 self.elementwise(op, (&x, a.range()), (&y, b.range()), at)
+            }
+            Meaning::Chain(op) => {
+                let (a, b, c) = (args.need("a"), args.need("b"), args.need("c"));
+                let (x, y, z) = (self.eval(a)?, self.eval(b)?, self.eval(c)?);
+                let first = self.elementwise(op, (&x, a.range()), (&y, b.range()), at)?;
+                self.elementwise(op, (&first, at), (&z, c.range()), at)
             }
             Meaning::Unary { op, floats } => {
                 let x = args.need("x");
@@ -72,7 +45,7 @@ impl Cx<'_> {
                 let x = args.need("x");
                 let held = self.eval(x)?;
                 let tile = self.operand(args.name, &held, x.range())?;
-                self.infer(op, &[&[tile], &[]], Attrs::default(), at).map(Held::Ir)
+                self.infer_op(op, &[tile], Attrs::default(), at).map(Held::Ir)
             }
             Meaning::Expand(op) => self.expand(op, args).map(Held::Ir),
             Meaning::ExpandExp(op) => {
@@ -107,7 +80,19 @@ impl Cx<'_> {
             Operator::Div => &DIV,
             other => {
                 let message = format!("`{}` is not supported on tiles", other.as_str());
-                return Err(self.unsupported("unsupported-operator", at, message).into());
+                let instead = match other {
+                    Operator::Mod => "`pl.rem` (sign of the divisor) or `pl.fmod` (sign of the dividend)",
+                    Operator::LShift => "`pl.shl`",
+                    Operator::RShift => "`pl.shr`",
+                    Operator::BitAnd => "`pl.and_`",
+                    Operator::BitOr => "`pl.or_`",
+                    Operator::BitXor => "`pl.xor`",
+                    Operator::MatMult => "`pl.matmul`",
+                    Operator::FloorDiv => "`pl.div`, and `pl.cast` with mode \"floor\" for floats",
+                    _ => "`pl.mul`",
+                };
+                let help = format!("use {instead}");
+                return Err(self.unsupported("unsupported-operator", at, message).help(help).into());
             }
         };
         self.elementwise(binary, (a, at), (b, at), at).map(Some)
@@ -186,13 +171,11 @@ impl Cx<'_> {
         }
         let ty = Type::Tile(TileType::value(to, t.shape).with_valid(t.valid));
         let value = self.result(Opcode::TCvt, &[&[tile]], ty, attrs([("mode", Attr::Word(mode.to_owned()))]));
-        if let Some(valid) = self.program.valid.get(&tile).cloned() {
-            self.program.valid.insert(value, valid);
-        }
+        self.same_valid(value, tile);
         Ok(value)
     }
 
-    fn elementwise(
+    pub(crate) fn elementwise(
         &mut self,
         op: &'static Binary,
         (a, at_a): (&Held, TextRange),
@@ -204,7 +187,10 @@ impl Cx<'_> {
             other => other.is_literal_number() || matches!(other, Held::Dynamic { .. }),
         };
         match (scalar(self, a), scalar(self, b)) {
-            (true, true) => self.scalar_binary(op.scalars, a, b, at),
+            (true, true) => match op.scalars {
+                Some(scalars) => self.scalar_binary(scalars, a, b, at),
+                None => Err(self.not_a(a, "a tile or a tensor", at_a)),
+            },
             (false, true) => {
                 let tile = self.operand(op.name, a, at_a)?;
                 self.with_scalar(op, tile, b, at_b, false, at)
@@ -216,7 +202,14 @@ impl Cx<'_> {
             (false, false) => {
                 let x = self.operand(op.name, a, at_a)?;
                 let y = self.operand(op.name, b, at_b)?;
-                let (x, y) = self.promoted(x, y, at)?;
+                if op.elements != Elements::Any {
+                    self.integers(op, x, at_a)?;
+                    self.integers(op, y, at_b)?;
+                }
+                let (x, y) = match op.elements {
+                    Elements::Shift => (x, self.counts(op, x, y, at_b)?),
+                    Elements::Any | Elements::Bits => self.promoted(x, y, at)?,
+                };
                 self.broadcast(op, x, y, at).map(Held::Ir)
             }
         }
@@ -233,7 +226,15 @@ impl Cx<'_> {
         at: TextRange,
     ) -> Res<Held> {
         let element = self.ty(tile).element().unwrap_or(DType::F32);
+        if op.elements != Elements::Any {
+            self.integers(op, tile, at)?;
+        }
+        if op.elements == Elements::Shift && self.known_int(number).is_some_and(|n| n < 0) && !reversed {
+            let message = format!("`pl.{}` shifts by a number of bits that is not negative", self.called(op));
+            return Err(self.error("wrong-argument", at_number, message).into());
+        }
         let float = match number {
+            _ if op.elements != Elements::Any => false,
             Held::Float(_) => true,
             Held::Ir(v) => self.ty(*v).as_scalar() == Some(DType::F32),
             _ => false,
@@ -250,8 +251,84 @@ impl Cx<'_> {
             return self.infer(Opcode::TAddS, &[&[negative], &[scalar]], none(), at).map(Held::Ir);
         }
         let scalar = self.scalar_of(number, element, at_number)?;
-        let attributes = if reversed && !op.commutes { attrs([("reverse", Attr::Bool(true))]) } else { none() };
-        self.infer(op.scalar, &[&[tile], &[scalar]], attributes, at).map(Held::Ir)
+        let reverse = reversed && !op.commutes;
+        match op.scalar {
+            Some(opcode) if !reverse => self.infer_op(opcode, &[tile, scalar], none(), at).map(Held::Ir),
+            Some(Opcode::TDivS) => {
+                let attributes = attrs([("reverse", Attr::Bool(true))]);
+                self.infer_op(Opcode::TDivS, &[tile, scalar], attributes, at).map(Held::Ir)
+            }
+            // No form for a number there: a tile of it.
+            Some(_) => {
+                let filled = self.filled_like(tile, scalar, at)?;
+                self.infer_op(op.tiles, &[filled, tile], none(), at).map(Held::Ir)
+            }
+            None => Err(self.not_a(number, "a tile or a tensor", at_number)),
+        }
+    }
+
+    /// An operation on these operands, one a group; optional ones that follow are left out.
+    pub(crate) fn infer_op(
+        &mut self,
+        opcode: Opcode,
+        operands: &[Value],
+        attributes: Attrs,
+        at: TextRange,
+    ) -> Res<Value> {
+        let mut groups: Vec<&[Value]> = operands.chunks(1).collect();
+        groups.resize(opcode.info().operands.len(), &[]);
+        self.infer(opcode, &groups, attributes, at)
+    }
+
+    /// A tile of one number, of the shape and valid region of another tile.
+    pub(crate) fn filled_like(&mut self, tile: Value, scalar: Value, at: TextRange) -> Res<Value> {
+        let Some(t) = self.tile(tile).cloned() else { return Err(self.not_a(&Held::Ir(tile), "a tile", at)) };
+        let (mut dynamic, mut extents) = (Vec::new(), Vec::new());
+        for (axis, dim) in t.valid.iter().enumerate() {
+            let extent = self.valid_extent(tile, axis, at)?;
+            if dim.known().is_none() {
+                dynamic.push(self.as_index(&extent, at)?);
+            }
+            extents.push(extent);
+        }
+        let dtype = self.ty(scalar).as_scalar().unwrap_or(t.dtype);
+        let partly = !t.is_fully_valid();
+        let ty = Type::Tile(TileType::value(dtype, t.shape).with_valid(t.valid));
+        let filled = self.result(Opcode::TExpandS, &[&[scalar], &dynamic], ty, Attrs::default());
+        if partly {
+            self.program.valid.insert(filled, extents);
+        }
+        Ok(filled)
+    }
+
+    /// What an operation was called as.
+    fn called(&self, op: &'static Binary) -> &'static str {
+        self.face.unwrap_or(op.name)
+    }
+
+    fn integers(&self, op: &'static Binary, tile: Value, at: TextRange) -> Res<()> {
+        match self.ty(tile).element() {
+            Some(d) if d.is_float() => {
+                let message = format!("`pl.{}` takes integers, not {}", self.called(op), d.language_name());
+                Err(self.error("dtype-unsupported", at, message).into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Numbers of bits in the type of what is shifted; the conversion must keep every number.
+    fn counts(&mut self, op: &'static Binary, x: Value, y: Value, at: TextRange) -> Res<Value> {
+        let (Some(p), Some(q)) = (self.ty(x).element(), self.ty(y).element()) else { return Ok(y) };
+        if p != q && (q.size() >= p.size() || (q.is_signed_int() && !p.is_signed_int())) {
+            let message = format!(
+                "`pl.{}` shifts {} elements by as many {}",
+                self.called(op),
+                p.language_name(),
+                q.language_name()
+            );
+            return Err(self.error("dtype-mismatch", at, message).help("convert the counts with `pl.cast`").into());
+        }
+        self.convert(y, p, "rint", at)
     }
 
     /// Two tiles of one element type, converting where they differ.
@@ -263,29 +340,44 @@ impl Cx<'_> {
         Ok((self.convert(x, common, "round", at)?, self.convert(y, common, "round", at)?))
     }
 
-    fn broadcast(&mut self, op: &'static Binary, x: Value, y: Value, at: TextRange) -> Res<Value> {
-        let shape = |cx: &Self, v: Value| cx.tile(v).map_or(Vec::new(), |t| t.shape.clone());
-        let (mut x, mut y) = (x, y);
-        let none = Attrs::default;
-        if shape(self, x) == shape(self, y) {
-            return self.infer(op.tiles, &[&[x], &[y]], none(), at);
-        }
-        let rank = shape(self, x).len().max(shape(self, y).len());
-        x = self.with_rank(x, rank, at)?;
-        y = self.with_rank(y, rank, at)?;
-        let (p, q) = (shape(self, x), shape(self, y));
+    /// The shape that two broadcast to.
+    fn common_shape(&self, name: &str, p: &[u64], q: &[u64], at: TextRange) -> Res<Vec<u64>> {
         let mut target = Vec::new();
-        for (&m, &n) in p.iter().zip(&q) {
+        for (&m, &n) in p.iter().zip(q) {
             match (m, n) {
                 (m, n) if m == n => target.push(m),
                 (1, n) => target.push(n),
                 (m, 1) => target.push(m),
                 _ => {
-                    let message = format!("`pl.{}` needs shapes that broadcast, not {p:?} and {q:?}", op.name);
+                    let message = format!("`pl.{name}` needs shapes that broadcast, not {p:?} and {q:?}");
                     return Err(self.error("shape-mismatch", at, message).into());
                 }
             }
         }
+        Ok(target)
+    }
+
+    /// Two tiles, repeated to one shape.
+    pub(crate) fn one_shape(&mut self, name: &str, x: Value, y: Value, at: TextRange) -> Res<(Value, Value)> {
+        let shape = |cx: &Self, v: Value| cx.tile(v).map_or(Vec::new(), |t| t.shape.clone());
+        let rank = shape(self, x).len().max(shape(self, y).len());
+        let (x, y) = (self.with_rank(x, rank, at)?, self.with_rank(y, rank, at)?);
+        let target = self.common_shape(name, &shape(self, x), &shape(self, y), at)?;
+        Ok((self.expanded(x, &target, at)?, self.expanded(y, &target, at)?))
+    }
+
+    fn broadcast(&mut self, op: &'static Binary, x: Value, y: Value, at: TextRange) -> Res<Value> {
+        let shape = |cx: &Self, v: Value| cx.tile(v).map_or(Vec::new(), |t| t.shape.clone());
+        let (mut x, mut y) = (x, y);
+        let none = Attrs::default;
+        if shape(self, x) == shape(self, y) {
+            return self.infer_op(op.tiles, &[x, y], none(), at);
+        }
+        let rank = shape(self, x).len().max(shape(self, y).len());
+        x = self.with_rank(x, rank, at)?;
+        y = self.with_rank(y, rank, at)?;
+        let (p, q) = (shape(self, x), shape(self, y));
+        let target = self.common_shape(op.name, &p, &q, at)?;
         if p != target && q == target && op.commutes {
             std::mem::swap(&mut x, &mut y);
         } else if p != target {
@@ -293,17 +385,24 @@ impl Cx<'_> {
         }
         let q = shape(self, y);
         if q == target {
-            return self.infer(op.tiles, &[&[x], &[y]], none(), at);
+            return self.infer_op(op.tiles, &[x, y], none(), at);
         }
         let (last, lead) = (rank - 1, &target[..rank - 1]);
-        if q[last] == 1 && q[..last] == *lead {
-            return self.infer(op.row, &[&[x], &[y]], none(), at);
+        if let Some(row) = op.row
+            && q[last] == 1
+            && q[..last] == *lead
+        {
+            return self.infer(row, &[&[x], &[y]], none(), at);
         }
-        if rank == 2 && q[0] == 1 && q[1] == target[1] {
-            return self.infer(op.col, &[&[x], &[y]], none(), at);
+        if let Some(col) = op.col
+            && rank == 2
+            && q[0] == 1
+            && q[1] == target[1]
+        {
+            return self.infer(col, &[&[x], &[y]], none(), at);
         }
         let y = self.expanded(y, &target, at)?;
-        self.infer(op.tiles, &[&[x], &[y]], none(), at)
+        self.infer_op(op.tiles, &[x, y], none(), at)
     }
 
     /// A tile with extents of 1 put in front.
@@ -319,7 +418,7 @@ impl Cx<'_> {
     }
 
     /// A vector or single element repeated to a matrix.
-    fn expanded(&mut self, tile: Value, target: &[u64], at: TextRange) -> Res<Value> {
+    pub(crate) fn expanded(&mut self, tile: Value, target: &[u64], at: TextRange) -> Res<Value> {
         let Some(t) = self.tile(tile).cloned() else {
             return Err(self.not_a(&Held::Ir(tile), "a tile", at));
         };
@@ -402,6 +501,7 @@ pub(crate) fn promote(a: DType, b: DType) -> DType {
             }
         }
         _ if b.size() > a.size() => b,
+        _ if b.size() == a.size() && b.is_signed_int() => b,
         _ => a,
     }
 }

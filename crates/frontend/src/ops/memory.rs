@@ -200,7 +200,7 @@ impl Cx<'_> {
     }
 
     /// Warns of a write to a parameter that is not declared an output (semantics rule 17).
-    fn written(&mut self, tensor: Value, at: TextRange) {
+    pub(crate) fn written(&mut self, tensor: Value, at: TextRange) {
         let Some(&root) = self.program.root.get(&tensor) else { return };
         let param = &self.program.func.params[root];
         if param.direction == ir::Direction::In {
@@ -220,11 +220,9 @@ impl Cx<'_> {
         if actual == to {
             return Ok(tile);
         }
-        let product = self
-            .program
-            .func
-            .def_op(tile)
-            .is_some_and(|op| matches!(self.program.func.ops[op].opcode, Opcode::TMatmul | Opcode::TMatmulAcc));
+        let product = self.program.func.def_op(tile).is_some_and(|op| {
+            matches!(self.program.func.ops[op].opcode, Opcode::TMatmul | Opcode::TMatmulAcc | Opcode::TMatmulBias)
+        });
         let rounds = actual == DType::F32 && matches!(to, DType::F16 | DType::BF16);
         if self.program.language.get(&tile) == Some(&to) || (product && rounds) {
             return self.convert(tile, to, "rint", at);

@@ -1,8 +1,8 @@
-//! Casts, fills, and operations on shape and valid region.
+//! Casts, and operations on shape and valid region of tiles.
 
 use dtype::{DType, RoundMode};
-use ir::builder::{NewOp, attrs};
-use ir::{Attr, Attrs, Dim, Opcode, TensorType, TileType, Type, Value};
+use ir::builder::attrs;
+use ir::{Attr, Attrs, Dim, Opcode, TileType, Type, Value};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::args::Args;
@@ -66,64 +66,6 @@ pub(crate) fn cast(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     Ok(Held::Ir(value))
 }
 
-/// `pl.full(shape, dtype, value)`.
-pub(crate) fn full(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
-    let dtype = cx.static_dtype(args.need("dtype"))?;
-    let shape = cx.static_shape(args.need("shape"))?;
-    let expr = args.need("value");
-    let held = cx.eval(expr)?;
-    if !cx.in_scope() {
-        let scalar = cx.adopt(&held, dtype, expr.range())?;
-        let attr =
-            if dtype.is_float() { Attr::Float(scalar.as_f64()) } else { Attr::Int(scalar.as_i64().unwrap_or(0)) };
-        let dims = shape.iter().map(|&n| Dim::Static(n)).collect();
-        let ty = Type::Tensor(TensorType::packed(dtype, dims));
-        return Ok(Held::Ir(cx.result(Opcode::TensorCreate, &[&[]], ty, attrs([("init", attr)]))));
-    }
-    let scalar = cx.scalar_of(&held, dtype, expr.range())?;
-    let ty = Type::Tile(TileType::value(dtype, shape));
-    Ok(Held::Ir(cx.result(Opcode::TExpandS, &[&[scalar], &[]], ty, Attrs::default())))
-}
-
-pub(crate) fn expands(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
-    let target = args.need("target");
-    let held = cx.eval(target)?;
-    let tile = cx.operand(args.name, &held, target.range())?;
-    let Some(t) = cx.tile(tile).cloned() else { return Err(cx.not_a(&held, "a tile", target.range())) };
-    let expr = args.need("scalar");
-    let scalar = cx.eval(expr)?;
-    let scalar = cx.scalar_of(&scalar, t.dtype, expr.range())?;
-    let ty = Type::Tile(TileType::value(t.dtype, t.shape));
-    Ok(Held::Ir(cx.result(Opcode::TExpandS, &[&[scalar], &[]], ty, Attrs::default())))
-}
-
-/// `pl.arange(start, [1, N], dtype=INT32)`.
-pub(crate) fn arange(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
-    let at = args.at;
-    if !cx.in_scope() {
-        return Err(cx.outside(args.name, at));
-    }
-    let dtype = args.get("dtype").map(|e| cx.static_dtype(e)).transpose()?.unwrap_or(DType::I32);
-    if !matches!(dtype, DType::I16 | DType::I32 | DType::U16 | DType::U32) {
-        let message = format!("`pl.arange` makes INT16, INT32, UINT16 or UINT32, not {}", dtype.language_name());
-        return Err(cx.error("dtype-unsupported", at, message).into());
-    }
-    let shape = cx.static_shape(args.need("shape"))?;
-    if shape[..shape.len() - 1].iter().any(|&n| n != 1) {
-        let message = format!("`pl.arange` fills one row: leading extents are 1, not {shape:?}");
-        return Err(cx.error("shape-mismatch", args.need("shape"), message).into());
-    }
-    let start = args.need("start");
-    let held = cx.eval(start)?;
-    let scalar = cx.scalar_of(&held, dtype, start.range())?;
-    let mut attributes = Attrs::default();
-    if args.get("descending").map(|e| cx.static_bool(e)).transpose()?.unwrap_or(false) {
-        attributes.set("descending", Attr::Bool(true));
-    }
-    let ty = Type::Tile(TileType::value(dtype, shape));
-    Ok(Held::Ir(cx.result(Opcode::TCi, &[&[scalar]], ty, attributes)))
-}
-
 impl Cx<'_> {
     /// The elements of a tile in row-major order under another shape.
     pub(crate) fn reshaped(&mut self, tile: Value, shape: Vec<u64>, at: TextRange) -> Res<Value> {
@@ -185,134 +127,20 @@ impl Cx<'_> {
     }
 }
 
-/// `pl.reshape(x, shape)`. A tensor's is a view; in a scope it is made before the scope.
-pub(crate) fn reshape(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
-    let (x, at) = (args.need("x"), args.at);
-    let held = cx.eval(x)?;
-    let Held::Ir(value) = held else { return Err(cx.not_a(&held, "a tensor or a tile", x.range())) };
-    if cx.tensor(value).is_none() {
-        let tile = cx.operand(args.name, &held, x.range())?;
-        let shape = cx.static_shape(args.need("shape"))?;
-        return cx.reshaped(tile, shape, at).map(Held::Ir);
-    }
-    let items = cx.sequence(args.need("shape"))?;
-    let Some(t) = cx.tensor(value).cloned() else { return Err(cx.not_a(&held, "a tensor", x.range())) };
-    let (mut dims, mut values) = (Vec::new(), Vec::new());
-    for item in &items {
-        match cx.known_int(item) {
-            Some(n) if n > 0 => dims.push(Dim::Static(n as u64)),
-            Some(n) => {
-                let message = format!("an extent must be positive, not {n}");
-                return Err(cx.error("wrong-argument", args.need("shape"), message).into());
-            }
-            None => {
-                values.push(cx.as_index(item, args.need("shape").range())?);
-                dims.push(Dim::Dynamic);
-            }
-        }
-    }
-    if dims.is_empty() || dims.len() > 5 {
-        let message = format!("a shape has 1 to 5 extents, not {}", dims.len());
-        return Err(cx.error("wrong-argument", args.need("shape"), message).into());
-    }
-    let count = |s: &[Dim]| s.iter().map(|d| d.known()).product::<Option<u64>>();
-    if let (Some(a), Some(b)) = (count(&t.shape), count(&dims))
-        && a != b
-    {
-        let message = format!("a tensor of {a} elements cannot have a shape of {b}");
-        return Err(cx.error("shape-mismatch", at, message).into());
-    }
-    if !t.is_packed() && t.static_shape().is_some() {
-        let message = "a view whose rows are not adjacent cannot be reshaped without a copy";
-        return Err(cx.error("shape-mismatch", at, message).help("reshape before slicing").into());
-    }
-    cx.check_size(dims.iter().filter_map(|d| d.known()), at)?;
-    let ty = Type::Tensor(TensorType::packed(t.dtype, dims));
-    let view = cx.outer_view(&[value], &values, at, |cx| {
-        cx.result(Opcode::TensorReshape, &[&[value], &values], ty, Attrs::default())
-    })?;
-    cx.program.dims.insert(view, items);
-    cx.inherit_root(value, view);
-    Ok(Held::Ir(view))
-}
-
-impl Cx<'_> {
-    /// Makes a view of a tensor here, or, in a scope, before the scope.
-    fn outer_view(
-        &mut self,
-        tensors: &[Value],
-        scalars: &[Value],
-        at: TextRange,
-        make: impl FnOnce(&mut Self) -> Value,
-    ) -> Res<Value> {
-        let crate::cx::Place::Scope(scope) = self.place else { return Ok(make(self)) };
-        if tensors.iter().chain(scalars).any(|&v| self.defined_in(v, scope.op)) {
-            let message = "a view whose shape is computed in the kernel scope is not supported";
-            return Err(self
-                .unsupported("unsupported-view", at, message)
-                .help("make the view before the scope")
-                .into());
-        }
-        Ok(self.before(scope.op, make))
-    }
-}
-
-/// `pl.transpose(x, axis1, axis2)`: a view of a tensor outside of scopes, a transposed copy inside.
-pub(crate) fn transpose(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
-    let (x, at) = (args.need("x"), args.at);
-    let held = cx.eval(x)?;
-    let Held::Ir(value) = held else { return Err(cx.not_a(&held, "a tensor or a tile", x.range())) };
-    let rank = match cx.ty(value) {
-        Type::Tensor(t) => t.rank(),
-        Type::Tile(t) => t.shape.len(),
-        _ => return Err(cx.not_a(&held, "a tensor or a tile", x.range())),
-    };
-    let mut axes = [0; 2];
-    for (slot, name) in axes.iter_mut().zip(["axis1", "axis2"]) {
-        let expr = args.need(name);
-        let axis = cx.static_int(expr)?;
-        let wrapped = if axis < 0 { axis + rank as i64 } else { axis };
-        match usize::try_from(wrapped).ok().filter(|&a| a < rank) {
-            Some(a) => *slot = a,
-            None => {
-                let message = format!("there is no axis {axis} among {rank}");
-                return Err(cx.error("wrong-argument", expr, message).into());
-            }
-        }
-    }
-    if axes[0] == axes[1] {
-        return Err(cx.error("wrong-argument", at, "an axis is not exchanged with itself").into());
-    }
-    if let (Some(t), false) = (cx.tensor(value).cloned(), cx.in_scope()) {
-        let (mut shape, mut strides) = (t.shape, t.strides);
-        shape.swap(axes[0], axes[1]);
-        strides.swap(axes[0], axes[1]);
-        let mut extents = Vec::new();
-        for axis in 0..rank {
-            extents.push(cx.extent(value, axis, at)?);
-        }
-        extents.swap(axes[0], axes[1]);
-        let ty = Type::Tensor(TensorType { dtype: t.dtype, shape, strides });
-        let attributes = attrs([("axis1", Attr::Int(axes[0] as i64)), ("axis2", Attr::Int(axes[1] as i64))]);
-        let view = cx.result(Opcode::TensorTranspose, &[&[value]], ty, attributes);
-        cx.program.dims.insert(view, extents);
-        cx.inherit_root(value, view);
-        return Ok(Held::Ir(view));
-    }
-    let tile = cx.operand(args.name, &held, x.range())?;
-    if rank != 2 {
-        let message = format!("transposing a tile of rank {rank} is not supported");
-        return Err(cx.unsupported("unsupported-rank", at, message).into());
-    }
-    cx.infer(Opcode::TTrans, &[&[tile], &[]], Attrs::default(), at).map(Held::Ir)
-}
-
 /// `pl.fillpad(x, pad_value)`: writes the pad outside the valid region; the result is fully valid.
 pub(crate) fn fillpad(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     let x = args.need("x");
     let held = cx.eval(x)?;
     let tile = cx.operand(args.name, &held, x.range())?;
-    let pad = match args.get("pad_value") {
+    let pad = pad_value(cx, args)?;
+    let Some(t) = cx.tile(tile).cloned() else { return Err(cx.not_a(&held, "a tile", x.range())) };
+    let ty = Type::Tile(TileType::value(t.dtype, t.shape));
+    Ok(Held::Ir(cx.result(Opcode::TFillPad, &[&[tile]], ty, attrs([("pad", Attr::Word(pad.into()))]))))
+}
+
+/// What `pad_value` writes.
+fn pad_value(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<&'static str> {
+    Ok(match args.get("pad_value") {
         None => "zero",
         Some(expr) => match cx.eval(expr)? {
             Held::Language(name) if name == "PadValue.zero" => "zero",
@@ -324,9 +152,23 @@ pub(crate) fn fillpad(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
             Held::Float(v) if v == f64::NEG_INFINITY => "min",
             other => return Err(cx.not_a(&other, "`pl.PadValue.zero`, `.max` or `.min`", expr.range())),
         },
-    };
+    })
+}
+
+/// `pl.fillpad_expand(x, shape, pad_value)`: as `pl.fillpad`, in a larger shape.
+pub(crate) fn fillpad_expand(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
+    let x = args.need("x");
+    let held = cx.eval(x)?;
+    let tile = cx.operand(args.name, &held, x.range())?;
+    let pad = pad_value(cx, args)?;
+    let shape = cx.static_shape(args.need("shape"))?;
     let Some(t) = cx.tile(tile).cloned() else { return Err(cx.not_a(&held, "a tile", x.range())) };
-    let ty = Type::Tile(TileType::value(t.dtype, t.shape));
+    if t.shape.len() != shape.len() || t.shape.iter().zip(&shape).any(|(old, new)| old > new) {
+        let message =
+            format!("`pl.fillpad_expand` makes {:?} at least as large along each axis, not {shape:?}", t.shape);
+        return Err(cx.error("shape-mismatch", args.at, message).into());
+    }
+    let ty = Type::Tile(TileType::value(t.dtype, shape));
     Ok(Held::Ir(cx.result(Opcode::TFillPad, &[&[tile]], ty, attrs([("pad", Attr::Word(pad.into()))]))))
 }
 
@@ -374,7 +216,7 @@ pub(crate) fn set_validshape(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     narrowed(cx, tile, &rows, &cols, args.at).map(Held::Ir)
 }
 
-/// `pl.concat(a, b)` along the columns.
+/// `pl.concat(a, b)` along the last axis.
 pub(crate) fn concat(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     let mut parts = Vec::new();
     for name in ["a", "b"] {
@@ -382,31 +224,87 @@ pub(crate) fn concat(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
         let held = cx.eval(expr)?;
         parts.push(cx.operand(args.name, &held, expr.range())?);
     }
-    let types: Vec<TileType> = parts.iter().filter_map(|&p| cx.tile(p).cloned()).collect();
-    let [a, b] = &types[..] else { return Err(cx.error("wrong-argument", args.at, "two tiles are needed").into()) };
-    let ([m, n], [p, q]) = (&a.shape[..], &b.shape[..]) else {
-        return Err(cx.unsupported("unsupported-rank", args.at, "`pl.concat` takes matrices").into());
+    let (a, b) = cx.promoted(parts[0], parts[1], args.at)?;
+    let (Some(x), Some(y)) = (cx.tile(a).cloned(), cx.tile(b).cloned()) else {
+        return Err(cx.error("wrong-argument", args.at, "two tiles are needed").into());
     };
-    if m != p || a.dtype != b.dtype {
+    let last = x.shape.len() - 1;
+    if x.shape.len() != y.shape.len() || x.shape[..last] != y.shape[..last] {
         let message = format!(
-            "`pl.concat` needs matrices of one element type and as many rows, not {:?} and {:?}",
-            a.shape, b.shape
+            "`pl.concat` joins tiles that differ along the last axis only, not {:?} and {:?}",
+            x.shape, y.shape
         );
         return Err(cx.error("shape-mismatch", args.at, message).into());
     }
-    let ty = Type::Tile(TileType::value(a.dtype, vec![*m, n + q]));
+    let (a, b) = (cx.flattened(a, args.at)?, cx.flattened(b, args.at)?);
+    let ty = Type::Tile(TileType::value(x.dtype, vec![x.rows(), x.cols() + y.cols()]));
     let whole = cx.result(Opcode::TileCreate, &[], ty, Attrs::default());
-    let mut at_col = 0;
-    for (&part, width) in parts.iter().zip([*n, *q]) {
-        let (zero, col) = (cx.index(0), cx.index(at_col as i64));
-        cx.builder().op(NewOp {
-            opcode: Opcode::TInsert,
-            groups: &[&[part], &[zero], &[col]],
-            dests: &[whole],
-            results: &[],
-            attrs: Attrs::default(),
-        });
-        at_col += width;
+    cx.insert(a, whole, &Held::Int(0), &Held::Int(0), args.at)?;
+    cx.insert(b, whole, &Held::Int(0), &Held::Int(x.cols() as i64), args.at)?;
+    let shape = [&x.shape[..last], &[x.cols() + y.cols()]].concat();
+    cx.reshaped(whole, shape, args.at).map(Held::Ir)
+}
+
+/// `pl.expand_clone(x, target)`: repeated along one axis, to the shape of another tile.
+pub(crate) fn expand_clone(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
+    let (x, target) = (args.need("x"), args.need("target"));
+    let held = cx.eval(x)?;
+    let tile = cx.operand(args.name, &held, x.range())?;
+    let wanted = cx.eval(target)?;
+    let shape = match &wanted {
+        Held::Ir(v) => match cx.ty(*v) {
+            Type::Tile(t) => Some(t.shape.clone()),
+            Type::Tensor(t) => t.static_shape(),
+            _ => None,
+        },
+        _ => None,
+    };
+    let Some(shape) = shape else { return Err(cx.not_a(&wanted, "a tile of known shape", target.range())) };
+    let Some(t) = cx.tile(tile).cloned() else { return Err(cx.not_a(&held, "a tile", x.range())) };
+    let differ: Vec<usize> = (0..shape.len().min(t.shape.len())).filter(|&i| shape[i] != t.shape[i]).collect();
+    let axis = match differ[..] {
+        _ if shape.len() != t.shape.len() => None,
+        [] => return Ok(Held::Ir(tile)),
+        [axis] if t.shape[axis] == 1 => Some(axis),
+        _ => None,
+    };
+    let Some(axis) = axis else {
+        let message =
+            format!("`pl.expand_clone` repeats along one axis of one element: {:?} does not become {shape:?}", t.shape);
+        return Err(cx.error("shape-mismatch", args.at, message).into());
+    };
+    cx.check_size(shape.iter().copied(), args.at)?;
+    cx.repeated_along(tile, axis, shape[axis], args.at).map(Held::Ir)
+}
+
+impl Cx<'_> {
+    /// `n` copies of a tile along an axis of one element.
+    fn repeated_along(&mut self, tile: Value, axis: usize, n: u64, at: TextRange) -> Res<Value> {
+        let Some(t) = self.tile(tile).cloned() else { return Err(self.not_a(&Held::Ir(tile), "a tile", at)) };
+        // [lead, 1, rest]: each part of `rest` elements stands in `n` rows.
+        let lead: u64 = t.shape[..axis].iter().product();
+        let rest: u64 = t.shape[axis + 1..].iter().product();
+        let mut shape = t.shape.clone();
+        shape[axis] = n;
+        let rows = self.reshaped(tile, vec![lead, rest], at)?;
+        if rest == 1 {
+            let ty = Type::Tile(TileType::value(t.dtype, vec![lead, n]));
+            let whole = self.result(Opcode::TRowExpand, &[&[rows]], ty, Attrs::default());
+            return self.reshaped(whole, shape, at);
+        }
+        let block = Type::Tile(TileType::value(t.dtype, vec![n, rest]));
+        if lead == 1 {
+            let whole = self.result(Opcode::TColExpand, &[&[rows]], block, Attrs::default());
+            return self.reshaped(whole, shape, at);
+        }
+        let whole = Type::Tile(TileType::value(t.dtype, vec![lead * n, rest]));
+        let whole = self.result(Opcode::TileCreate, &[], whole, Attrs::default());
+        self.each(&Held::Int(lead as i64), at, |cx, index| {
+            let row = cx.row(rows, index, at)?;
+            let part = cx.result(Opcode::TColExpand, &[&[row]], block.clone(), Attrs::default());
+            let first = cx.binary(ruff_python_ast::Operator::Mult, index, &Held::Int(n as i64), at)?;
+            cx.insert(part, whole, &first, &Held::Int(0), at)
+        })?;
+        self.reshaped(whole, shape, at)
     }
-    Ok(Held::Ir(whole))
 }

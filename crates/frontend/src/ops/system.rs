@@ -184,6 +184,14 @@ pub(crate) fn task_dummy(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     Ok(Held::Ir(cx.result(Opcode::TaskDummy, &[&deps], Type::TaskId, Attrs::default())))
 }
 
+pub(crate) fn task_is_valid(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
+    cx.orchestration_only(args)?;
+    let expr = args.need("task");
+    let held = cx.eval(expr)?;
+    let task = cx.task(&held, expr.range())?;
+    Ok(Held::Ir(cx.result(Opcode::TaskIsValid, &[&[task]], Type::BOOL, Attrs::default())))
+}
+
 pub(crate) fn task_invalid(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     cx.orchestration_only(args)?;
     cx.task(&Held::None, args.at).map(Held::Ir)
