@@ -7,6 +7,7 @@ mod generate;
 mod global;
 mod matmul;
 mod ops;
+mod pieces;
 mod select;
 mod sort;
 
@@ -22,7 +23,7 @@ use crate::captures::{Arg, captures, direction};
 use crate::extent::Extent;
 use crate::fill::Fills;
 use crate::phi::{is_tensor, is_tile, joins, yielded};
-use crate::spaces::{self, Spaces};
+use crate::spaces::{self, Detours, Spaces};
 use crate::tile::Place;
 use crate::uses::Uses;
 use crate::webs::{self, Web, Webs};
@@ -71,6 +72,8 @@ pub(crate) struct Kernel<'a> {
     /// Buffers of webs that are allocated ahead of their values.
     roots: BTreeMap<Web, Value>,
     extents: BTreeMap<Value, Vec<Extent>>,
+    /// Sums of products whose terms are known.
+    products: BTreeMap<Value, Vec<matmul::Term>>,
     /// Loaded values with zeros outside their valid region.
     filled: BTreeSet<Value>,
     /// Literals that are visible here, innermost region last.
@@ -103,8 +106,16 @@ fn outline_one(
     let tile_joins = joins(src, region, is_tile);
     let uses = Uses::new(src, region);
     let fills = Fills::find(src, region, &tile_joins);
-    let spaces = spaces::assign(src, region, &tile_joins, &uses)?;
-    let webs = webs::build(src, region, &tile_joins, &spaces, &fills, choices)?;
+    let mut detours = Detours::default();
+    let (spaces, webs) = loop {
+        let spaces = spaces::assign(src, region, &tile_joins, &uses, arch, &detours)?;
+        match webs::build(src, region, &tile_joins, &spaces, &fills, choices) {
+            Ok(webs) => break (spaces, webs),
+            // Each time takes a new way around, of which there are finitely many.
+            Err(webs::Refusal::Copy(conflict)) => detours.avoid(src, &tile_joins, &uses, &spaces, conflict)?,
+            Err(webs::Refusal::Fail(fail)) => return Err(fail),
+        }
+    };
     let kind = match (spaces.cube, spaces.vector) {
         (true, true) => FunctionKind::Cluster,
         (true, false) => FunctionKind::Kernel(Core::Cube),
@@ -150,6 +161,7 @@ fn outline_one(
         tiles: BTreeMap::new(),
         roots: BTreeMap::new(),
         extents: BTreeMap::new(),
+        products: BTreeMap::new(),
         filled: BTreeSet::new(),
         literals: vec![BTreeMap::new()],
     };

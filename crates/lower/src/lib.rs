@@ -8,6 +8,7 @@
 //! * [`captures`]: what a scope uses of its surroundings, and so the parameters of its kernel; which tensors it writes.
 //! * [`phi`]: the joins of tile values at loops and branches.
 //! * [`spaces`]: in which on-chip buffers each tile value lives.
+//! * [`sums`]: products that are made piece by piece, or again.
 //! * [`fill`]: where zeros are needed.
 //! * [`webs`]: which tile values share one buffer, by interference.
 //! * [`access`]: which box of which view of global memory a load or store touches.
@@ -25,6 +26,7 @@ mod orchestrate;
 mod phi;
 mod spaces;
 pub mod split;
+mod sums;
 mod tile;
 mod uses;
 mod webs;

@@ -9,27 +9,104 @@
 //! only zeros can be made there again.
 //!
 //! A store takes a product from the accumulator itself. If the only users of a nearest-even conversion of a product to a
-//! 16-bit float are such stores, the conversion is done by the store (semantics rule 9: the bits agree).
+//! 16-bit float are such stores and untransposed operands of products, the conversion is done on the way out of the
+//! accumulator (semantics rule 9: the bits agree).
+//!
+//! A product that has no accumulator as a whole ([`crate::sums`]) has its home in Vec if vector work uses it, else nowhere:
+//! its stores make it.
+//!
+//! Where an accumulator would have to be copied, [`Detours`] say what to do instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chip::Arch;
 use diag::Diagnostic;
-use dtype::DType;
 use ir::{Block, Def, Function, Op, Opcode, Type, Value};
 
 use crate::Fail;
 use crate::captures::ops_in;
 use crate::phi::Joins;
+use crate::sums::{is_narrowing, is_on_cube, is_sum, pieced};
 use crate::tile::Place;
 use crate::uses::{self, Uses};
+
+/// Ways around copies of accumulators, which the machine does not have. All keep the bits.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Detours {
+    /// Products that are moved to Vec when they are made, and stored from there: the accumulator is free at once.
+    spilled: BTreeSet<Value>,
+    /// `matmul_acc`s that make their sum from all of its terms in an accumulator of its own.
+    remade: BTreeSet<Op>,
+    /// Joins (target, source) that make the source again in the target's accumulator.
+    assigned: BTreeSet<(Value, Value)>,
+    /// Joined names that are kept in Vec although only products flow into them.
+    vector: BTreeSet<Value>,
+}
+
+/// Two accumulators that would have to be one, or be copied.
+#[derive(Debug)]
+pub(crate) struct Conflict {
+    pub(crate) at: At,
+    /// The names that share the accumulator, in the way of each other.
+    pub(crate) values: BTreeSet<Value>,
+    pub(crate) fail: Fail,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum At {
+    /// A `matmul_acc` whose accumulator is used after it.
+    Sum(Op),
+    /// A join of `target` and `source`.
+    Join { target: Value, source: Value },
+}
+
+impl Detours {
+    /// Takes a way around a conflict that was not taken yet. The conflict's error if there is none.
+    pub(crate) fn avoid(
+        &mut self,
+        f: &Function,
+        joins: &Joins,
+        uses: &Uses,
+        spaces: &Spaces,
+        conflict: Conflict,
+    ) -> Result<(), Fail> {
+        let stored =
+            |v: Value| uses.of(v).iter().any(|&op| f.ops[op].opcode == Opcode::Store || spaces.folded.contains(&op));
+        let spill: Vec<Value> = (conflict.values.iter().copied())
+            .filter(|&v| spaces.home(v) == Place::Acc && !self.spilled.contains(&v) && stored(v))
+            .collect();
+        if !spill.is_empty() {
+            self.spilled.extend(spill);
+            return Ok(());
+        }
+        let is_new = match conflict.at {
+            At::Sum(op) => is_sum(f, f.ops[op].results[0]) && self.remade.insert(op),
+            At::Join { target, source } if is_sum(f, source) => self.assigned.insert((target, source)),
+            At::Join { target, .. } => {
+                let members = Groups::new(joins).members(target);
+                let continued = |v: Value| {
+                    let adds = |&op: &Op| f.ops[op].opcode == Opcode::TMatmulAcc && f.ops[op].named("acc")[0] == v;
+                    uses.of(v).iter().any(adds)
+                };
+                !members.iter().any(|&v| continued(v)) && !members.is_subset(&self.vector) && {
+                    self.vector.extend(members);
+                    true
+                }
+            }
+        };
+        if is_new { Ok(()) } else { Err(conflict.fail) }
+    }
+}
 
 #[derive(Debug)]
 pub(crate) struct Spaces {
     pub(crate) home: BTreeMap<Value, Place>,
     /// Where the users of a value want it.
     pub(crate) needs: BTreeMap<Value, BTreeSet<Place>>,
-    /// Conversions that their stores do.
+    /// Conversions that are done on the way out of the accumulator.
     pub(crate) folded: BTreeSet<Op>,
+    pieced: BTreeSet<Value>,
+    detours: Detours,
     pub(crate) cube: bool,
     pub(crate) vector: bool,
 }
@@ -44,17 +121,78 @@ impl Spaces {
         self.needs.get(&value).is_some_and(|n| !n.is_empty())
     }
 
+    /// Whether a product has no accumulator as a whole.
+    pub(crate) fn is_pieced(&self, value: Value) -> bool {
+        self.pieced.contains(&value)
+    }
+
+    /// Where a store takes a value from.
+    pub(crate) fn stored_from(&self, value: Value) -> Place {
+        if self.home(value) == Place::Acc && !self.detours.spilled.contains(&value) { Place::Acc } else { Place::Vec }
+    }
+
+    /// Whether a `matmul_acc` makes its accumulator again.
+    pub(crate) fn is_remade(&self, op: Op) -> bool {
+        self.detours.remade.contains(&op)
+    }
+
+    /// Whether a join makes the source again in the accumulator of the target.
+    pub(crate) fn is_assigned(&self, target: Value, source: Value) -> bool {
+        self.detours.assigned.contains(&(target, source))
+    }
+
+    /// The tile values whose home `op` reads. Other operands were moved elsewhere when they were made.
+    pub(crate) fn reads(&self, f: &Function, op: Op) -> Vec<Value> {
+        let data = &f.ops[op];
+        let mut read = Vec::new();
+        for &v in data.operands.iter().filter(|&&v| matches!(f.ty(v), Type::Tile(_))) {
+            let folded = f.def_op(v).filter(|def| self.folded.contains(def));
+            let source = folded.map_or(v, |def| f.ops[def].named("a")[0]);
+            let from_acc = match data.opcode {
+                Opcode::Store => self.stored_from(source) == Place::Acc,
+                Opcode::TMatmulAcc => v == data.named("acc")[0] && !self.is_remade(op),
+                Opcode::TCvt => {
+                    let mut needs = self.needs(data.results[0]);
+                    self.folded.contains(&op) && needs.any(|p| p != Place::Vec && p != Place::Acc)
+                }
+                _ => false,
+            };
+            if self.home(source) == Place::Acc {
+                if from_acc && !self.is_pieced(source) {
+                    read.push(source);
+                }
+            } else if !self.folded.contains(&op) {
+                read.push(v);
+            }
+        }
+        read
+    }
+
     /// Where the operation that makes a value puts it; a load that goes to several places is kept here under its name.
     pub(crate) fn home(&self, value: Value) -> Place {
         self.home.get(&value).copied().unwrap_or(Place::Vec)
     }
 }
 
-pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) -> Result<Spaces, Fail> {
+pub(crate) fn assign(
+    f: &Function,
+    region: Block,
+    joins: &Joins,
+    uses: &Uses,
+    arch: Arch,
+    detours: &Detours,
+) -> Result<Spaces, Fail> {
     let ops = ops_in(f, region);
     let groups = Groups::new(joins);
-    let mut s =
-        Spaces { home: BTreeMap::new(), needs: BTreeMap::new(), folded: BTreeSet::new(), cube: false, vector: false };
+    let mut s = Spaces {
+        home: BTreeMap::new(),
+        needs: BTreeMap::new(),
+        folded: BTreeSet::new(),
+        pieced: pieced(f, &ops, arch, |v| groups.members(v).len() > 1),
+        detours: detours.clone(),
+        cube: false,
+        vector: false,
+    };
     // What is changed in place must be where a program can write single elements: in Vec.
     let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
     let accumulated: BTreeSet<Value> =
@@ -74,17 +212,22 @@ pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) ->
             data.regions.is_empty() && !other
         };
         let elsewhere = members.len() == 1 && zero(value) && uses.of(value).iter().any(vector);
-        let in_acc = !elsewhere && wanted && possible && !members.iter().any(|v| changed.contains(v));
-        s.home.insert(value, if in_acc || product(value) { Place::Acc } else { Place::Vec });
+        let kept_out = members.iter().any(|v| changed.contains(v) || detours.vector.contains(v));
+        let in_acc = !elsewhere && wanted && possible && !kept_out;
+        // A pieced product is put together where vector work wants it.
+        let together = s.is_pieced(value) && !uses.of(value).iter().all(|&op| is_on_cube(f, uses, op, value));
+        let acc = (in_acc || product(value)) && !together;
+        s.home.insert(value, if acc { Place::Acc } else { Place::Vec });
     }
     for &op in &ops {
-        if is_foldable(f, uses, &s, op) {
+        if is_narrowing(f, uses, op) && s.stored_from(f.ops[op].named("a")[0]) == Place::Acc {
             s.folded.insert(op);
         }
     }
     for &op in &ops {
         let data = &f.ops[op];
         if s.folded.contains(&op) {
+            s.need(data.named("a")[0], Place::Acc);
             continue;
         }
         match data.opcode {
@@ -97,7 +240,7 @@ pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) ->
                 }
                 let acc = data.opcode.info().group("acc").map(|g| data.group(g)[0]);
                 if let Some(acc) = acc.filter(|&acc| !is_zero(f, acc)) {
-                    if s.home(acc) != Place::Acc {
+                    if s.home(acc) != Place::Acc && !s.is_pieced(acc) {
                         let from = f.def_op(acc).and_then(|d| f.ops[d].span);
                         return Err(Box::new(
                             Diagnostic::unsupported(
@@ -120,7 +263,7 @@ pub(crate) fn assign(f: &Function, region: Block, joins: &Joins, uses: &Uses) ->
                     Some(def) if s.folded.contains(&def) => f.ops[def].named("a")[0],
                     _ => tile,
                 };
-                let place = if s.home(source) == Place::Acc { Place::Acc } else { Place::Vec };
+                let place = s.stored_from(source);
                 s.need(source, place);
             }
             _ if !data.regions.is_empty() || data.opcode.is_terminator() => {}
@@ -189,21 +332,6 @@ pub(crate) fn is_zero(f: &Function, value: Value) -> bool {
         Opcode::TExpandS => ir::builder::const_scalar(f, data.named("s")[0]).is_some_and(|s| s.bits == 0),
         _ => false,
     }
-}
-
-fn is_foldable(f: &Function, uses: &Uses, s: &Spaces, op: Op) -> bool {
-    let data = &f.ops[op];
-    if data.opcode != Opcode::TCvt || data.attrs.word("mode") != Some("rint") || data.attrs.bool("saturate") {
-        return false;
-    }
-    let (source, result) = (data.named("a")[0], data.results[0]);
-    let narrow =
-        f.ty(source).element() == Some(DType::F32) && matches!(f.ty(result).element(), Some(DType::F16 | DType::BF16));
-    let users = uses.of(result);
-    narrow
-        && s.home(source) == Place::Acc
-        && !users.is_empty()
-        && users.iter().all(|&u| f.ops[u].opcode == Opcode::Store && f.ops[u].attrs.get("atomic").is_none())
 }
 
 /// Sets of values joined by control flow.

@@ -52,6 +52,17 @@ pub(crate) fn granule(dtype: DType) -> u64 {
     }
 }
 
+/// The inner extent of a product is cut at multiples of this (semantics rule 8).
+pub(crate) const CUT: u64 = 32;
+
+/// Whether a product of `m × n` elements with operands of this type has one accumulator: it fits into Acc, and a part of
+/// its inner extent for all of its rows fits into Left. (Accumulators have no windows of rows.)
+pub(crate) fn has_accumulator(operand: DType, sum: DType, m: u64, n: u64, arch: Arch) -> bool {
+    let capacity = |space| arch.chip().capacity(space).language as u64;
+    let fits = |ty: TileType| bytes(&ty).is_some_and(|b| b <= capacity(ty.space.unwrap_or(Space::Acc)));
+    fits(buffer(sum, m, n, Space::Acc, arch)) && fits(buffer(operand, m, CUT, Space::Left, arch))
+}
+
 /// The fully valid buffer type for `rows × cols` elements in `space`.
 pub(crate) fn buffer(dtype: DType, rows: u64, cols: u64, space: Space, arch: Arch) -> TileType {
     let g = granule(dtype);
@@ -90,21 +101,25 @@ pub(crate) fn check(ty: &TileType, arch: Arch, span: Option<Span>) -> Result<(),
         }
     }
     let limit = arch.chip().capacity(space).language as u64;
-    if ty.bytes() > limit {
-        return Err(Box::new(
-            Diagnostic::error(
-                "tile-capacity",
-                format!(
-                    "a {rows}x{cols} tile of {} needs {} bytes, {} has {limit}",
-                    ty.dtype,
-                    ty.bytes(),
-                    shown(space)
-                ),
-            )
-            .at(span, "this tile"),
-        ));
+    let needs = bytes(ty);
+    if needs.is_some_and(|n| n <= limit) {
+        return Ok(());
     }
-    Ok(())
+    let needs = needs.map_or_else(|| "more than 2^64".to_owned(), |n| n.to_string());
+    let message = format!("a {rows}x{cols} tile of {} needs {needs} bytes, {} has {limit}", ty.dtype, shown(space));
+    let error = Diagnostic::error("tile-capacity", message).at(span, "this tile");
+    Err(Box::new(match space {
+        Space::Acc => error.note(
+            "a product that is larger than the accumulator is made piece by piece where it is used, unless a loop or a \
+             branch hands it on",
+        ),
+        _ => error,
+    }))
+}
+
+/// Bytes of the whole physical extent, if that is a number.
+fn bytes(ty: &TileType) -> Option<u64> {
+    ty.shape.iter().try_fold(ty.dtype.size() as u64, |n, &d| n.checked_mul(d))
 }
 
 /// The space by the name the language uses.

@@ -19,7 +19,7 @@ use ir::{Block, Def, Function, Op, Opcode, Type, Value};
 use crate::captures::ops_in;
 use crate::fill::Fills;
 use crate::phi::{Joins, yielded};
-use crate::spaces::{Spaces, is_zero, tile_values};
+use crate::spaces::{At, Conflict, Spaces, is_zero, tile_values};
 use crate::tile::{Place, flat};
 use crate::{Choices, Fail};
 
@@ -73,6 +73,13 @@ impl Webs {
     }
 }
 
+/// Why the values cannot have buffers.
+pub(crate) enum Refusal {
+    /// An accumulator would have to be copied; there may be a way around it.
+    Copy(Conflict),
+    Fail(Fail),
+}
+
 pub(crate) fn build(
     f: &Function,
     region: Block,
@@ -80,7 +87,7 @@ pub(crate) fn build(
     spaces: &Spaces,
     fills: &Fills,
     choices: &mut Choices,
-) -> Result<Webs, Fail> {
+) -> Result<Webs, Refusal> {
     let ops = ops_in(f, region);
     let values = tile_values(f, region, &ops);
     let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
@@ -95,9 +102,9 @@ pub(crate) fn build(
         webs.of.insert(v, Web(i));
         webs.members.insert(Web(i), BTreeSet::from([v]));
     }
-    let mut live = Liveness { f, spaces, fills, edges: BTreeSet::new() };
+    let mut live = Liveness { f, spaces, fills, edges: BTreeSet::new(), doubled: BTreeSet::new() };
     live.block(region, BTreeSet::new());
-    let conflicts = live.edges;
+    let (conflicts, doubled) = (live.edges, live.doubled);
     let free = |webs: &Webs, a: Value, b: Value| {
         webs.share(a, b)
             || webs
@@ -115,12 +122,13 @@ pub(crate) fn build(
     for &op in accumulations {
         let (acc, sum) = (f.ops[op].named("acc")[0], f.ops[op].results[0]);
         // A sum that starts from zeros is a product (both start from +0).
-        if is_zero(f, acc) {
+        if is_zero(f, acc) || spaces.is_pieced(sum) || spaces.is_remade(op) {
             continue;
         }
         if !free(&webs, acc, sum) {
-            let what = "`matmul_acc` adds in place, but the accumulator's old value is used after it";
-            return Err(no_copy(f, op, what));
+            let what = "`matmul_acc` adds in place, but its accumulator has to be somewhere else after it";
+            let values = webs.members(webs.of(acc)).clone();
+            return Err(no_copy(f, op, what, At::Sum(op), values));
         }
         webs.merge(acc, sum);
     }
@@ -131,23 +139,25 @@ pub(crate) fn build(
         }
         if free(&webs, edge.target, edge.source) && (place == Place::Acc || choices.share()) {
             webs.merge(edge.target, edge.source);
-        } else if place == Place::Acc && is_zero(f, edge.source) {
-            // Zeros are made again where the join needs them.
+        } else if place == Place::Acc && (is_zero(f, edge.source) || spaces.is_assigned(edge.target, edge.source)) {
+            // Zeros and sums of known terms are made again where the join needs them.
         } else if place == Place::Acc {
             let what = "two accumulators that are both alive would have to be one here";
-            return Err(no_copy(f, edge.at, what));
+            let (target, source) = (edge.target, edge.source);
+            let values = webs.members(webs.of(target)).union(webs.members(webs.of(source))).copied().collect();
+            return Err(no_copy(f, edge.at, what, At::Join { target, source }, values));
         } else {
             // Both names are wanted afterwards, and a change of one would have to show in the other (rule 14).
-            let both = conflicts.contains(&(edge.target.min(edge.source), edge.target.max(edge.source)));
+            let both = doubled.contains(&(edge.target, edge.source));
             if both && (webs.is_changed(edge.target) || webs.is_changed(edge.source)) {
-                return Err(Box::new(
+                return Err(Refusal::Fail(Box::new(
                     Diagnostic::unsupported(
                         "changed-join",
                         "a tile that is changed in place gets a second name here while the first is still used",
                     )
                     .at(f.ops[edge.at].span, "here")
                     .help("copy the tile first, or use one name"),
-                ));
+                )));
             }
         }
     }
@@ -174,12 +184,14 @@ pub(crate) fn build(
     Ok(webs)
 }
 
-fn no_copy(f: &Function, op: Op, what: &str) -> Fail {
-    Box::new(
-        Diagnostic::unsupported("accumulator-copy", what)
-            .at(f.ops[op].span, "here")
-            .note("the machine cannot copy an accumulator; store it, or compute the product twice"),
-    )
+fn no_copy(f: &Function, op: Op, what: &str, at: At, values: BTreeSet<Value>) -> Refusal {
+    let fail = Diagnostic::unsupported("accumulator-copy", what)
+        .at(f.ops[op].span, "here")
+        .note(
+            "the machine cannot copy an accumulator, and this one cannot be made again, for a loop or a branch handed it on",
+        )
+        .help("keep each sum under one name throughout");
+    Refusal::Copy(Conflict { at, values, fail: Box::new(fail) })
 }
 
 /// The operation before which all values of a set are still undefined, in the innermost block around all of them.
@@ -224,6 +236,8 @@ struct Liveness<'a> {
     spaces: &'a Spaces,
     fills: &'a Fills,
     edges: BTreeSet<(Value, Value)>,
+    /// Joins after which the source is wanted under another name too.
+    doubled: BTreeSet<(Value, Value)>,
 }
 
 type Set = BTreeSet<Value>;
@@ -256,6 +270,10 @@ impl Liveness<'_> {
     fn assign(&mut self, targets: &[Value], sources: &[Value], mut live: Set) -> Set {
         let pairs: Vec<(Value, Value)> =
             targets.iter().copied().zip(sources.iter().copied()).filter(|&(t, _)| self.is_tile(t)).collect();
+        let replaced = |v: Value| pairs.iter().any(|p| p.0 == v);
+        let again = |v: Value| pairs.iter().filter(|p| p.1 == v).count() > 1;
+        let doubled = pairs.iter().filter(|&&(_, s)| (live.contains(&s) && !replaced(s)) || again(s));
+        self.doubled.extend(doubled);
         live.extend(pairs.iter().map(|p| p.0));
         for &(target, source) in &pairs {
             if target == source {
@@ -365,14 +383,17 @@ impl Liveness<'_> {
         let f = self.f;
         let data = &f.ops[op];
         if self.spaces.folded.contains(&op) {
-            // Its stores read the accumulator themselves.
+            // Its result is nowhere: stores read the accumulator themselves, products what is moved to Mat here.
+            live.extend(self.spaces.reads(f, op));
             return live;
         }
         for target in self.tiles(&data.dests) {
             self.write(target, &live, None);
             live.insert(target);
         }
-        for result in self.tiles(&data.results) {
+        let read = self.spaces.reads(f, op);
+        let nowhere = |v: Value| self.spaces.is_pieced(v) && self.spaces.home(v) == Place::Acc;
+        for result in self.tiles(&data.results).into_iter().filter(|&v| !nowhere(v)) {
             let copied = match data.opcode {
                 opcode if renames(opcode) => data.operands.first().copied(),
                 _ => None,
@@ -388,14 +409,13 @@ impl Liveness<'_> {
                     continue;
                 }
                 for operand in self.tiles(data.group(i)) {
-                    self.conflict(result, operand);
+                    if read.contains(&operand) {
+                        self.conflict(result, operand);
+                    }
                 }
             }
         }
-        for operand in self.tiles(&data.operands) {
-            let folded = f.def_op(operand).filter(|d| self.spaces.folded.contains(d));
-            live.insert(folded.map_or(operand, |d| f.ops[d].named("a")[0]));
-        }
+        live.extend(read);
         live
     }
 }

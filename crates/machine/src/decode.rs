@@ -314,6 +314,8 @@ impl<'a> Decoder<'a> {
         let Some(origin) = data.origin.filter(|o| o.completes) else { return };
         let inst = match data.opcode {
             Opcode::TStore => data.dest().map(|v| (v, true)),
+            // Stands for stores to parts of the box.
+            Opcode::PartitionView => data.result().map(|v| (v, true)),
             Opcode::MScatter => {
                 let point = self.point(origin.op);
                 if let Some(&Inst::ScatterView { out_of_range, atomic, view, src, index, .. }) = self.code.insts.last()

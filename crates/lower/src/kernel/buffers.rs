@@ -79,17 +79,37 @@ impl Kernel<'_> {
     /// The descriptor of a buffer's bytes with these valid extents.
     pub(super) fn window(&mut self, root: Value, extents: [Extent; 2]) -> Value {
         let ty = self.buffer_type(root);
-        let valid = extents.map(Extent::dim);
-        if ty.valid == valid {
+        if ty.valid == extents.map(Extent::dim) {
             return root;
         }
-        let zero = self.index(0);
-        let [r, c] = extents.map(|e| e.value().into_iter().collect::<Vec<_>>());
-        let window = tile::with_valid(&ty, valid);
-        let size = attrs([sizes(ty.shape[0], ty.shape[1])]);
-        self.b.result(Opcode::Subview, &[&[root], &[zero], &[zero], &r, &c], Type::Tile(window), size)
+        self.window_at(root, (0, 0), (ty.shape[0], ty.shape[1]), extents)
     }
 
+    /// A part of a buffer, with these valid extents.
+    pub(super) fn window_at(
+        &mut self,
+        root: Value,
+        (row, col): (u64, u64),
+        (height, width): (u64, u64),
+        extents: [Extent; 2],
+    ) -> Value {
+        let ty = tile::with_valid(&self.buffer_type(root), extents.map(Extent::dim));
+        let window = TileType { shape: vec![height, width], ..ty };
+        let (row, col) = (self.index(row as i64), self.index(col as i64));
+        let [r, c] = extents.map(|e| e.value().into_iter().collect::<Vec<_>>());
+        let size = attrs([sizes(height, width)]);
+        self.b.result(Opcode::Subview, &[&[root], &[row], &[col], &r, &c], Type::Tile(window), size)
+    }
+
+    /// No single operation wrote the whole value: a window of all of it stands for that.
+    pub(super) fn complete_whole(&mut self, tile: Value) {
+        let ty = self.buffer_type(tile);
+        let extents = self.valid_of(tile);
+        let all = self.window_at(tile, (0, 0), (ty.shape[0], ty.shape[1]), extents);
+        if let Some(window) = self.b.func.def_op(all) {
+            self.complete(window);
+        }
+    }
     /// The descriptor of a fully valid Vec buffer's bytes with another matrix shape.
     pub(super) fn reshape(&mut self, root: Value, rows: u64, cols: u64) -> Value {
         let ty = self.buffer_type(root);
@@ -119,7 +139,7 @@ impl Kernel<'_> {
     }
 
     /// The valid extents of a descriptor made here.
-    fn valid_of(&self, tile: Value) -> [Extent; 2] {
+    pub(super) fn valid_of(&self, tile: Value) -> [Extent; 2] {
         let ty = self.buffer_type(tile);
         let def = self.b.func.def_op(tile).map(|op| &self.b.func.ops[op]);
         let given = |name: &str| def.and_then(|d| d.opcode.info().group(name).map(|g| d.group(g)));

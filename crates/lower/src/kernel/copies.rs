@@ -7,6 +7,7 @@ use chip::Space;
 use ir::builder::attrs;
 use ir::{Opcode, Type, Value};
 
+use super::matmul::Rect;
 use super::{Held, Kernel};
 use crate::Fail;
 use crate::extent::Extent;
@@ -43,6 +44,15 @@ impl Kernel<'_> {
                 let extents = self.matrix_extents(source)?;
                 let held = Held { root, tile: self.window(root, extents) };
                 self.zero_accumulator(source, held)?;
+                continue;
+            }
+            if place == Place::Acc && self.spaces.is_assigned(target, source) {
+                let web = self.webs.of(target);
+                let root = *self.roots.get(&web).ok_or_else(|| self.internal("a buffer that is not there yet"))?;
+                let extents = self.matrix_extents(source)?;
+                let (height, width) = flat(&self.tile_type(source)?);
+                let tile = self.window(root, extents);
+                self.remake(source, tile, Rect { row: 0, col: 0, height, width })?;
                 continue;
             }
             if place != Place::Vec {

@@ -83,8 +83,8 @@ impl Kernel<'_> {
         Ok(())
     }
 
-    /// The box of an access, for a tile with these extents.
-    fn part(&mut self, op: Op, access: &Access, extents: &[Extent]) -> Result<Value, Fail> {
+    /// The box of an access, for a tile with these extents, or for its part from `at` on (by axis) with these extents.
+    pub(super) fn part(&mut self, op: Op, access: &Access, extents: &[Extent], at: &[u64]) -> Result<Value, Fail> {
         let src = self.src;
         let data = &src.ops[op];
         let tensor = self.tensor(data.named("tensor")[0])?.0;
@@ -93,9 +93,16 @@ impl Kernel<'_> {
         let given = data.named("offsets");
         let (mut offsets, mut sizes, mut shape) = (Vec::new(), Vec::new(), Vec::new());
         for (i, axis) in access.axes.iter().enumerate() {
-            offsets.push(match axis {
+            let offset = match axis {
                 Some(a) => self.scalars[&given[*a]],
                 None => self.index(0),
+            };
+            offsets.push(match access.tile_axis[i].and_then(|t| at.get(t)) {
+                Some(&n) if n > 0 => {
+                    let n = self.index(n as i64);
+                    self.arith(Opcode::ScalarAdd, offset, n)
+                }
+                _ => offset,
             });
             let extent = match access.tile_axis[i] {
                 Some(t) => extents[t],
@@ -120,7 +127,7 @@ impl Kernel<'_> {
             let access = self.load_access(op, place)?;
             // Not a box of rows and columns: refuse before anything is made.
             self.matrix_extents(value)?;
-            let part = self.part(op, &access, &extents)?;
+            let part = self.part(op, &access, &extents, &[])?;
             let fills = match place {
                 Place::Vec => self.fills.is_needed(value),
                 _ => self.is_read_beyond(value),
@@ -149,14 +156,18 @@ impl Kernel<'_> {
             Some(def) if self.spaces.folded.contains(&def) => src.ops[def].named("a")[0],
             _ => tile,
         };
-        let place = if self.spaces.home(source) == Place::Acc { Place::Acc } else { Place::Vec };
+        let place = self.spaces.stored_from(source);
         let ty = self.tile_type(tile)?;
         let access = access::store(src, op, &ty)?;
+        let atomic = data.attrs.get("atomic");
+        if place == Place::Acc && self.spaces.is_pieced(source) {
+            return self.store_pieces(op, source, &access, atomic);
+        }
         let extents = self.extents(source)?;
-        let part = self.part(op, &access, &extents)?;
+        let part = self.part(op, &access, &extents, &[])?;
         let held = self.held(source, place)?;
         let mut list = attrs([]);
-        if let Some(atomic) = data.attrs.get("atomic") {
+        if let Some(atomic) = atomic {
             list.set("atomic", atomic.clone());
         }
         let new = self.b.dest(Opcode::TStore, &[&[held.tile]], part, list);

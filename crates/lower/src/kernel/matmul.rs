@@ -1,29 +1,93 @@
 //! Matrix products: operands from Mat to Left and Right, cut so that both fit: along K, and if the right operand is very
-//! wide along N first. Parts along N are column windows of the one accumulator.
+//! wide along N first. Parts along N are column windows of the one accumulator. (A product that has no accumulator as a
+//! whole is in [`super::pieces`].)
 //!
-//! The first part starts the sum (from zero, from the bias, or from the accumulator's value), the others add to it in ascending k, which
-//! is the order of the whole (semantics rule 8) as long as 16-bit and narrower operands are cut at multiples of 32. All cuts
-//! here are at multiples of 32.
+//! A sum of products has one *term* for each call that the program makes. The first part starts the sum (from zero, from
+//! the bias, or from the accumulator's value), the others add to it in ascending k, which is the order of the whole (semantics rule 8)
+//! as long as 16-bit and narrower operands are cut at multiples of 32. All cuts here are at multiples of 32. So a sum may
+//! be made again from its terms, whole or for a part of its rows and columns, with the same bits.
 
 use chip::Space;
 use dtype::{DType, Scalar};
 use ir::builder::attrs;
-use ir::{Op, OpData, Opcode, TileType, Type, Value};
+use ir::{Op, OpData, Opcode, Value};
 
-use super::{Held, Kernel, sizes};
+use super::{Held, Kernel};
 use crate::Fail;
 use crate::extent::Extent;
 use crate::spaces::is_zero;
-use crate::tile::{self, Place, flat, granule};
+use crate::tile::{CUT, Place, flat, granule};
 
-/// K is cut at multiples of this.
-const CUT: u64 = 32;
+/// One call's part of a sum of products.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Term {
+    /// Of the operands.
+    dtype: DType,
+    /// Operands in Mat, as the cube needs them.
+    lhs: Value,
+    rhs: Value,
+    /// What the sum starts from, in Mat.
+    bias: Option<Value>,
+    m: u64,
+    k: u64,
+    n: u64,
+    /// Valid rows, inner extent (the left operand's) and columns.
+    rows: Extent,
+    inner: Extent,
+    cols: Extent,
+}
+
+/// Rows and columns of a product.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Rect {
+    pub(super) row: u64,
+    pub(super) col: u64,
+    pub(super) height: u64,
+    pub(super) width: u64,
+}
 
 impl Kernel<'_> {
     pub(super) fn matmul(&mut self, op: Op) -> Result<(), Fail> {
         let data = &self.src.ops[op];
+        let result = data.results[0];
+        let term = self.term(op)?;
+        self.extents.insert(result, vec![term.rows, term.cols]);
+        // A sum that starts from zeros is a product: both start from +0.
+        let acc = data.opcode.info().group("acc").map(|g| data.group(g)[0]).filter(|&acc| !is_zero(self.src, acc));
+        let before = match acc {
+            Some(acc) => self.products.get(&acc).cloned(),
+            None => Some(Vec::new()),
+        };
+        if let Some(mut terms) = before {
+            terms.push(term);
+            self.products.insert(result, terms);
+        }
+        if self.spaces.is_pieced(result) {
+            return self.piecewise(result);
+        }
+        let dest = self.define(result)?;
+        let whole = Rect { row: 0, col: 0, height: term.m, width: term.n };
+        let mut last = if acc.is_some() && self.spaces.is_remade(op) {
+            self.remake(result, dest.tile, whole)?
+        } else {
+            self.add(term, dest.tile, whole, acc.is_some())?
+        };
+        if last.is_none() {
+            // No single product wrote the whole value: a window of all of it stands for that.
+            let all = self.columns(dest.tile, 0, term.n, [term.rows, term.cols]);
+            last = self.b.func.def_op(all).filter(|_| self.spaces.is_used(result));
+        }
+        if let Some(last) = last {
+            self.complete(last);
+        }
+        self.cross(result)
+    }
+
+    /// The operands of a product in Mat.
+    fn term(&mut self, op: Op) -> Result<Term, Fail> {
+        let data = &self.src.ops[op];
         let (ta, tb) = (data.attrs.bool("a_trans"), data.attrs.bool("b_trans"));
-        let (lhs, rhs, result) = (data.named("lhs")[0], data.named("rhs")[0], data.results[0]);
+        let (lhs, rhs) = (data.named("lhs")[0], data.named("rhs")[0]);
         let lhs_mat = self.operand_in(lhs, Place::Mat { transposed: ta })?;
         let rhs_mat = self.operand_in(rhs, Place::Mat { transposed: tb })?;
         let dtype = self.tile_type(lhs)?.dtype;
@@ -46,36 +110,50 @@ impl Kernel<'_> {
                  give both the same",
             ));
         }
-        self.extents.insert(result, vec![le[0], re[1]]);
         let bias = match data.opcode {
             Opcode::TMatmulBias => Some(self.bias(data.named("bias")[0], re[1])?),
             _ => None,
         };
-        let (n_part, k_part) = self.parts(dtype, m, n, k, bias.is_some())?;
-        let dest = self.define(result)?;
-        // A sum that starts from zeros is a product: both start from +0.
-        let mut accumulates = data.opcode == Opcode::TMatmulAcc && !is_zero(self.src, data.named("acc")[0]);
-        if !accumulates && !matches!(le[1], Extent::Static(1..)) {
+        Ok(Term { dtype, lhs: lhs_mat, rhs: rhs_mat, bias, m, k, n, rows: le[0], inner: le[1], cols: re[1] })
+    }
+
+    /// Makes a part of a sum from its terms. The operation that wrote all of it, if one did.
+    pub(super) fn remake(&mut self, sum: Value, dest: Value, part: Rect) -> Result<Option<Op>, Fail> {
+        let terms = self.products.get(&sum).cloned().ok_or_else(|| self.internal("a sum of unknown terms"))?;
+        let mut last = None;
+        for (i, term) in terms.into_iter().enumerate() {
+            last = self.add(term, dest, part, i > 0)?;
+        }
+        Ok(last)
+    }
+
+    /// Adds a part of a term to what is in `dest`, or starts the sum there. The operation that wrote all of it, if one did.
+    fn add(&mut self, term: Term, dest: Value, part: Rect, mut started: bool) -> Result<Option<Op>, Fail> {
+        let Term { dtype, k, bias, .. } = term;
+        let rows = self.part_extent(term.rows, term.m, part.row, part.height);
+        if !started && !matches!(term.inner, Extent::Static(1..)) {
             // The instruction writes nothing if there is nothing to add; a sum that starts from +0 is the same. (One that
             // starts from a bias is not: its first part replaces the zeros if there is something to add.)
-            self.zero_accumulator(result, dest)?;
-            accumulates = bias.is_none();
+            let cols = self.part_extent(term.cols, term.n, part.col, part.width);
+            self.zero_product(dest, (part.height, part.width), [rows, cols])?;
+            started = bias.is_none();
         }
+        let (n_part, k_part) = self.parts(dtype, part.height, part.width, k, bias.is_some())?;
         let mut last = None;
-        for column in (0..n).step_by(n_part as usize) {
-            let width = n_part.min(n - column);
-            let cols = self.part_extent(re[1], n, column, width);
-            let sum = if width == n { dest.tile } else { self.columns(dest.tile, column, width, [le[0], cols]) };
+        for column in (0..part.width).step_by(n_part as usize) {
+            let width = n_part.min(part.width - column);
+            let cols = self.part_extent(term.cols, term.n, part.col + column, width);
+            let sum = if width == part.width { dest } else { self.columns(dest, column, width, [rows, cols]) };
             for start in (0..k).step_by(k_part as usize) {
                 let size = k_part.min(k - start);
                 // The extent of the contraction is the left operand's.
-                let inner = self.part_extent(le[1], k, start, size);
-                let left = self.operand(dtype, Space::Left, lhs_mat, (0, start), (m, size), [le[0], inner])?;
-                let right =
-                    self.operand(dtype, Space::Right, rhs_mat, (start, column), (size, width), [inner, cols])?;
-                let first = start == 0 && !accumulates;
+                let inner = self.part_extent(term.inner, k, start, size);
+                let (left, right) = ((part.row, start), (start, part.col + column));
+                let left = self.operand(dtype, Space::Left, term.lhs, left, (part.height, size), [rows, inner])?;
+                let right = self.operand(dtype, Space::Right, term.rhs, right, (size, width), [inner, cols])?;
+                let first = start == 0 && !started;
                 last = Some(if let (true, Some(bias)) = (first, bias) {
-                    let row = self.bias_row(bias, column, width, cols)?;
+                    let row = self.bias_row(bias, part.col + column, width, cols)?;
                     self.b.dest(Opcode::TMatmulBias, &[&[left], &[right], &[row]], sum, attrs([]))
                 } else if first {
                     self.b.dest(Opcode::TMatmul, &[&[left], &[right]], sum, attrs([]))
@@ -84,15 +162,7 @@ impl Kernel<'_> {
                 });
             }
         }
-        if n_part < n {
-            // No single product wrote the whole value: a window of all of it stands for that.
-            let whole = self.columns(dest.tile, 0, n, [le[0], re[1]]);
-            last = self.b.func.def_op(whole).filter(|_| self.spaces.is_used(result));
-        }
-        if let Some(last) = last {
-            self.complete(last);
-        }
-        self.cross(result)
+        Ok(last.filter(|_| n_part >= part.width))
     }
 
     /// A bias in Mat, for a product of so many valid columns.
@@ -123,11 +193,7 @@ impl Kernel<'_> {
     fn columns(&mut self, acc: Value, from: u64, count: u64, extents: [Extent; 2]) -> Value {
         let ty = self.buffer_type(acc);
         let width = count.next_multiple_of(granule(ty.dtype)).min(ty.shape[1] - from);
-        let window = TileType { shape: vec![ty.shape[0], width], ..tile::with_valid(&ty, extents.map(Extent::dim)) };
-        let (row, col) = (self.index(0), self.index(from as i64));
-        let [r, c] = extents.map(|e| e.value().into_iter().collect::<Vec<_>>());
-        let size = attrs([sizes(ty.shape[0], width)]);
-        self.b.result(Opcode::Subview, &[&[acc], &[row], &[col], &r, &c], Type::Tile(window), size)
+        self.window_at(acc, (0, from), (ty.shape[0], width), extents)
     }
 
     /// How much of N and of K fits in Left and Right at once, and in the bias table.
@@ -163,7 +229,7 @@ impl Kernel<'_> {
     }
 
     /// How much of the valid extent `whole` (of `k`) is in the part from `start`.
-    fn part_extent(&mut self, whole: Extent, k: u64, start: u64, size: u64) -> Extent {
+    pub(super) fn part_extent(&mut self, whole: Extent, k: u64, start: u64, size: u64) -> Extent {
         match whole {
             Extent::Static(n) => Extent::Static(n.saturating_sub(start).min(size)),
             Extent::Dynamic(v) if start == 0 && size == k => Extent::Dynamic(v),
@@ -193,12 +259,16 @@ impl Kernel<'_> {
         Ok(tile)
     }
 
-    /// Zeros in an accumulator: the product of zeros.
+    /// Zeros in an accumulator.
     pub(super) fn zero_accumulator(&mut self, value: Value, held: Held) -> Result<Op, Fail> {
-        let ty = self.tile_type(value)?;
-        let (m, n) = flat(&ty);
-        let [rows, cols] = self.matrix_extents(value)?;
-        let dtype = if ty.dtype == DType::I32 { DType::I8 } else { DType::BF16 };
+        let shape = flat(&self.tile_type(value)?);
+        let extents = self.matrix_extents(value)?;
+        self.zero_product(held.tile, shape, extents)
+    }
+
+    /// Zeros in an accumulator for `m × n` elements: the product of zeros.
+    fn zero_product(&mut self, dest: Value, (m, n): (u64, u64), [rows, cols]: [Extent; 2]) -> Result<Op, Fail> {
+        let dtype = if self.buffer_type(dest).dtype == DType::I32 { DType::I8 } else { DType::BF16 };
         let k = granule(dtype);
         let zero = self.literal(Scalar::from_i64(dtype, 0));
         let inner = Extent::Static(k);
@@ -207,7 +277,7 @@ impl Kernel<'_> {
         self.b.dest(Opcode::TExpandS, &[&[zero], &[]], mat, attrs([]));
         let left = self.operand(dtype, Space::Left, mat, (0, 0), (m, k), [rows, inner])?;
         let right = self.operand(dtype, Space::Right, mat, (0, 0), (k, n), [inner, cols])?;
-        Ok(self.b.dest(Opcode::TMatmul, &[&[left], &[right]], held.tile, attrs([])))
+        Ok(self.b.dest(Opcode::TMatmul, &[&[left], &[right]], dest, attrs([])))
     }
 
     /// Whether a value of zeros in the accumulator is looked at: as the start of a sum it is not, and where a join needs zeros

@@ -240,13 +240,13 @@ impl Kernel<'_> {
     fn tcvt(&mut self, op: Op) -> Result<(), Fail> {
         let src = self.src;
         let data = &src.ops[op];
+        let (source, result) = (data.named("a")[0], data.results[0]);
         if self.spaces.folded.contains(&op) {
             // Its stores do it; they need to know only its extents.
-            let extents = self.extents(data.named("a")[0])?;
-            self.extents.insert(data.results[0], extents);
-            return Ok(());
+            let extents = self.extents(source)?;
+            self.extents.insert(result, extents);
+            return self.narrow(source, result);
         }
-        let (source, result) = (data.named("a")[0], data.results[0]);
         let (from, to) = (self.tile_type(source)?.dtype, self.tile_type(result)?.dtype);
         let Some(hops) = dtype::convert::chain(from, to, self.profile) else {
             let message = format!("no chain of conversions of {} leads from {from} to {to} without loss", self.profile);
@@ -276,6 +276,22 @@ impl Kernel<'_> {
         }
         let last = last.ok_or_else(|| self.internal("a conversion of no step"))?;
         self.finish(result, last)
+    }
+
+    /// A folded conversion whose result is an operand of a matmul: the accumulator is narrowed on its way to Mat.
+    fn narrow(&mut self, product: Value, result: Value) -> Result<(), Fail> {
+        let mat = Place::Mat { transposed: false };
+        if !self.spaces.needs(result).any(|p| p == mat) {
+            return Ok(());
+        }
+        if self.spaces.is_pieced(product) {
+            return self.pieces_to_mat(result, product);
+        }
+        let source = self.held(product, Place::Acc)?.tile;
+        let dest = self.define_away(result, mat, false)?.tile;
+        let new = self.b.dest(Opcode::TMov, &[&[source]], dest, attrs([]));
+        self.complete(new);
+        Ok(())
     }
 
     fn tile_create(&mut self, op: Op) -> Result<(), Fail> {

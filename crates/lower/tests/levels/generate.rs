@@ -326,7 +326,10 @@ impl Generator<'_> {
         let product = self.b.infer(Opcode::TMatmul, &[&[lhs], &[rhs]], list.clone()).expect("fits");
         self.tiles.push(product);
         if self.c.choose(2) == 0 {
-            self.tiles.pop();
+            // The product itself may be used later, too.
+            if self.c.choose(2) == 0 {
+                self.tiles.pop();
+            }
             let sum = self.b.infer(Opcode::TMatmulAcc, &[&[product], &[lhs], &[rhs]], list).expect("fits");
             self.tiles.push(sum);
         }
