@@ -49,10 +49,9 @@ CASES = [
     "pypto/examples/intermediate/06_dyn_valid_shape.py",
     "pypto/examples/intermediate/07_task_graph.py",
     "pypto/examples/advanced/01_split_k.py",
+    "pypto/examples/advanced/02_auto_tile_matmul.py",
     "pypto/examples/advanced/03_mixed_kernel.py",
 ]
-# Not among them yet: pypto/examples/advanced/02_auto_tile_matmul.py (one matmul larger than the accumulator). `--also`
-# runs it.
 PLATFORMS = ["a2a3sim", "a5sim"]
 TIMEOUT = 300
 

@@ -73,3 +73,16 @@ impl Interference {
         }
     }
 }
+
+#[cfg(test)]
+impl Interference {
+    /// `size` roots of which exactly these pairs are kept apart.
+    pub(crate) fn of_pairs(size: usize, pairs: &[(usize, usize)]) -> Interference {
+        let mut all = Interference { size, relations: vec![Relation::Free; size * size] };
+        for &(a, b) in pairs {
+            all.relations[a * size + b] = Relation::Apart;
+            all.relations[b * size + a] = Relation::Apart;
+        }
+        all
+    }
+}

@@ -156,11 +156,7 @@ impl Cx<'_> {
                 (self.reshaped(tile, vec![1, shape[0]], at)?, vec![row, one.clone()])
             }
             [_, _] => (tile, window.axes.clone()),
-            _ => {
-                let message =
-                    format!("a part of a tile of rank {} is not supported; reshape it to a matrix", shape.len());
-                return Err(self.unsupported("unsupported-rank", at, message).into());
-            }
+            _ => return self.part_of_batch(tile, &window, at).map(Held::Ir),
         };
         let whole = self.tile(tile).map(|t| t.shape.clone()).unwrap_or_default();
         let (mut sizes, mut narrow) = ([0; 2], false);
@@ -189,6 +185,48 @@ impl Cx<'_> {
             part = self.reshaped(part, vec![1, sizes[0]], at)?;
         }
         Ok(Held::Ir(part))
+    }
+
+    /// A part of a tile of more than two axes: matrices of a batch, or a part of one of them. Axis by axis, each a run of
+    /// rows of the tile as a matrix.
+    pub(crate) fn part_of_batch(&mut self, tile: Value, window: &Window, at: TextRange) -> Res<Value> {
+        let mut shape = self.tile(tile).map(|t| t.shape.clone()).unwrap_or_default();
+        let last = shape.len() - 1;
+        let mut part = tile;
+        for (i, axis) in window.axes.iter().enumerate() {
+            let size = match self.known_int(&axis.size).map(u64::try_from) {
+                Some(Ok(n)) if n > 0 => n,
+                _ => return Err(self.not_a(&axis.size, "an extent known at compile time", axis.at)),
+            };
+            if size == shape[i] && self.known_int(&axis.offset) == Some(0) {
+                continue;
+            }
+            if self.known_int(&axis.offset).is_some_and(|o| o < 0 || o as u64 + size > shape[i]) {
+                let message = format!("{size} elements of axis {i}, which has {}, from an offset beyond", shape[i]);
+                return Err(self.error("out-of-bounds", axis.at, message).into());
+            }
+            if i < last && shape[..i].iter().any(|&n| n != 1) {
+                let message = format!(
+                    "a part of axis {i} of several matrices of a tile of shape {shape:?}: a part is one run of rows (and of \
+                     columns); take the matrices one by one"
+                );
+                return Err(self.unsupported("unsupported-rank", axis.at, message).into());
+            }
+            let (zero, cols) = (Held::Int(0), shape[last]);
+            if i < last {
+                let inner = shape[i + 1..last].iter().product::<u64>();
+                part = self.reshaped(part, vec![shape[i] * inner, cols], at)?;
+                let row = self.binary(Operator::Mult, &axis.offset, &Held::Int(inner as i64), at)?;
+                part = self.extract_window(part, &row, &zero, [size * inner, cols], at)?;
+            } else {
+                let rows = shape[..last].iter().product::<u64>();
+                part = self.reshaped(part, vec![rows, cols], at)?;
+                part = self.extract_window(part, &zero, &axis.offset, [rows, size], at)?;
+            }
+            shape[i] = size;
+        }
+        let kept: Vec<u64> = shape.iter().zip(&window.axes).filter(|(_, axis)| !axis.drop).map(|(&n, _)| n).collect();
+        self.reshaped(part, if kept.is_empty() { vec![1] } else { kept }, at)
     }
 
     /// `x[…] = value`, in place.

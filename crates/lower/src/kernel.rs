@@ -109,8 +109,11 @@ fn outline_one(
     let mut detours = Detours::default();
     let (spaces, webs) = loop {
         let spaces = spaces::assign(src, region, &tile_joins, &uses, arch, &detours)?;
-        match webs::build(src, region, &tile_joins, &spaces, &fills, choices) {
-            Ok(webs) => break (spaces, webs),
+        match webs::build(src, region, &tile_joins, &spaces, &fills, arch, choices) {
+            Ok(webs) => match &webs.crowd {
+                Some(values) if detours.thin(src, &tile_joins, values) => {}
+                _ => break (spaces, webs),
+            },
             // Each time takes a new way around, of which there are finitely many.
             Err(webs::Refusal::Copy(conflict)) => detours.avoid(src, &tile_joins, &uses, &spaces, conflict)?,
             Err(webs::Refusal::Fail(fail)) => return Err(fail),

@@ -41,6 +41,8 @@ pub(crate) struct Detours {
     assigned: BTreeSet<(Value, Value)>,
     /// Joined names that are kept in Vec although only products flow into them.
     vector: BTreeSet<Value>,
+    /// Sums that are made in pieces because other accumulators leave no room.
+    crowded: BTreeSet<Value>,
 }
 
 /// Two accumulators that would have to be one, or be copied.
@@ -61,6 +63,16 @@ pub(crate) enum At {
 }
 
 impl Detours {
+    /// Takes the largest of `values`, which have no room in Acc together, out of it. Whether there was one.
+    pub(crate) fn thin(&mut self, f: &Function, joins: &Joins, values: &BTreeSet<Value>) -> bool {
+        let groups = Groups::new(joins);
+        let bytes = |v: Value| f.ty(v).as_tile().map_or(0, ir::TileType::bytes);
+        let free = |&v: &Value| is_sum(f, v) && groups.members(v).len() == 1 && !self.crowded.contains(&v);
+        let largest = values.iter().copied().filter(free).max_by_key(|&v| bytes(v));
+        self.crowded.extend(largest);
+        largest.is_some()
+    }
+
     /// Takes a way around a conflict that was not taken yet. The conflict's error if there is none.
     pub(crate) fn avoid(
         &mut self,
@@ -126,6 +138,11 @@ impl Spaces {
         self.pieced.contains(&value)
     }
 
+    /// Whether there is little room in Acc.
+    pub(crate) fn is_crowded(&self) -> bool {
+        !self.detours.crowded.is_empty()
+    }
+
     /// Where a store takes a value from.
     pub(crate) fn stored_from(&self, value: Value) -> Place {
         if self.home(value) == Place::Acc && !self.detours.spilled.contains(&value) { Place::Acc } else { Place::Vec }
@@ -184,17 +201,17 @@ pub(crate) fn assign(
 ) -> Result<Spaces, Fail> {
     let ops = ops_in(f, region);
     let groups = Groups::new(joins);
+    // What is changed in place must be where a program can write single elements: in Vec.
+    let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
     let mut s = Spaces {
         home: BTreeMap::new(),
         needs: BTreeMap::new(),
         folded: BTreeSet::new(),
-        pieced: pieced(f, &ops, arch, |v| groups.members(v).len() > 1),
+        pieced: pieced(f, &ops, arch, |v| groups.members(v).len() > 1, &changed, &detours.crowded),
         detours: detours.clone(),
         cube: false,
         vector: false,
     };
-    // What is changed in place must be where a program can write single elements: in Vec.
-    let changed: BTreeSet<Value> = ops.iter().flat_map(|&op| &f.ops[op].dests).copied().collect();
     let accumulated: BTreeSet<Value> =
         ops.iter().filter(|&&op| f.ops[op].opcode == Opcode::TMatmulAcc).map(|&op| f.ops[op].named("acc")[0]).collect();
     for value in tile_values(f, region, &ops) {
@@ -240,7 +257,7 @@ pub(crate) fn assign(
                 }
                 let acc = data.opcode.info().group("acc").map(|g| data.group(g)[0]);
                 if let Some(acc) = acc.filter(|&acc| !is_zero(f, acc)) {
-                    if s.home(acc) != Place::Acc && !s.is_pieced(acc) {
+                    if s.home(acc) != Place::Acc && (!s.is_pieced(acc) || changed.contains(&acc)) {
                         let from = f.def_op(acc).and_then(|d| f.ops[d].span);
                         return Err(Box::new(
                             Diagnostic::unsupported(

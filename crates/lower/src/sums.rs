@@ -3,7 +3,8 @@
 //! A *sum* is a product, or a `matmul_acc` that starts from zeros or from a sum. Its terms stay in Mat, so it can be made
 //! again, with the same bits, wherever it is visible. A joined name is none: what flowed into it is not known.
 //!
-//! A sum is *pieced* if it has no accumulator as a whole ([`crate::tile::has_accumulator`]), or shares terms with one.
+//! A sum is *pieced* if it has no accumulator as a whole: none is large enough ([`crate::tile::has_accumulator`]), other
+//! accumulators leave no room, or the value is changed in place, which happens in Vec; or if it shares terms with such a sum.
 
 use std::collections::BTreeSet;
 
@@ -46,8 +47,15 @@ fn start(f: &Function, op: Op) -> Start {
 }
 
 /// The sums among the results of `ops` (in program order) that are made in pieces. `joined`: control flow hands the value
-/// on, so it must be somewhere as a whole.
-pub(crate) fn pieced(f: &Function, ops: &[Op], arch: Arch, joined: impl Fn(Value) -> bool) -> BTreeSet<Value> {
+/// on, so it must be somewhere as a whole; `changed`: it is in Vec as a whole; `crowded`: it has no room in Acc.
+pub(crate) fn pieced(
+    f: &Function,
+    ops: &[Op],
+    arch: Arch,
+    joined: impl Fn(Value) -> bool,
+    changed: &BTreeSet<Value>,
+    crowded: &BTreeSet<Value>,
+) -> BTreeSet<Value> {
     let mut chains: Vec<Vec<Value>> = Vec::new();
     for &op in ops {
         let chain = match start(f, op) {
@@ -65,14 +73,14 @@ pub(crate) fn pieced(f: &Function, ops: &[Op], arch: Arch, joined: impl Fn(Value
             None => chains.push(vec![sum]),
         }
     }
-    let large = |&sum: &Value| {
+    let split = |&sum: &Value| {
         let operand = f.def_op(sum).and_then(|op| f.ty(f.ops[op].named("lhs")[0]).element());
         let (Some(ty), Some(operand)) = (f.ty(sum).as_tile(), operand) else { return false };
         let (m, n) = flat(ty);
-        !has_accumulator(operand, ty.dtype, m, n, arch)
+        changed.contains(&sum) || crowded.contains(&sum) || !has_accumulator(operand, ty.dtype, m, n, arch)
     };
-    let whole = |&sum: &Value| joined(sum);
-    chains.into_iter().filter(|c| c.iter().any(large) && !c.iter().any(whole)).flatten().collect()
+    let whole = |&sum: &Value| joined(sum) && !changed.contains(&sum);
+    chains.into_iter().filter(|c| c.iter().any(split) && !c.iter().any(whole)).flatten().collect()
 }
 
 /// Whether `op` takes `value` as the cube has it: from the accumulator, or untransposed from Mat.

@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use chip::{Arch, Space};
 use diag::Diagnostic;
 use ir::{Block, Def, Function, Op, Opcode, Type, Value};
 
@@ -20,7 +21,7 @@ use crate::captures::ops_in;
 use crate::fill::Fills;
 use crate::phi::{Joins, yielded};
 use crate::spaces::{At, Conflict, Spaces, is_zero, tile_values};
-use crate::tile::{Place, flat};
+use crate::tile::{self, Place, flat};
 use crate::{Choices, Fail};
 
 /// A class of values that share a buffer.
@@ -33,6 +34,8 @@ pub(crate) struct Webs {
     members: BTreeMap<Web, BTreeSet<Value>>,
     changed: BTreeSet<Value>,
     early: BTreeSet<Web>,
+    /// Values that need more of Acc at once than there is.
+    pub(crate) crowd: Option<BTreeSet<Value>>,
     /// Before which operation the buffer of a web is allocated: of those with several members or a joined name.
     pub(crate) allocate: BTreeMap<Op, Vec<Web>>,
 }
@@ -86,6 +89,7 @@ pub(crate) fn build(
     joins: &Joins,
     spaces: &Spaces,
     fills: &Fills,
+    arch: Arch,
     choices: &mut Choices,
 ) -> Result<Webs, Refusal> {
     let ops = ops_in(f, region);
@@ -96,15 +100,17 @@ pub(crate) fn build(
         members: BTreeMap::new(),
         changed,
         early: BTreeSet::new(),
+        crowd: None,
         allocate: BTreeMap::new(),
     };
     for (i, &v) in values.iter().enumerate() {
         webs.of.insert(v, Web(i));
         webs.members.insert(Web(i), BTreeSet::from([v]));
     }
-    let mut live = Liveness { f, spaces, fills, edges: BTreeSet::new(), doubled: BTreeSet::new() };
+    let mut live =
+        Liveness { f, spaces, fills, edges: BTreeSet::new(), doubled: BTreeSet::new(), together: BTreeSet::new() };
     live.block(region, BTreeSet::new());
-    let (conflicts, doubled) = (live.edges, live.doubled);
+    let (conflicts, doubled, together) = (live.edges, live.doubled, live.together);
     let free = |webs: &Webs, a: Value, b: Value| {
         webs.share(a, b)
             || webs
@@ -181,6 +187,17 @@ pub(crate) fn build(
             webs.allocate.entry(at).or_default().push(web);
         }
     }
+    let capacity = arch.chip().capacity(Space::Acc).language as u64;
+    // Where there are pieces, they need some of it.
+    let limit = if spaces.is_crowded() { capacity - capacity / 8 } else { capacity };
+    webs.crowd = together.into_iter().find(|values| {
+        let of: BTreeSet<Web> = values.iter().map(|&v| webs.of(v)).collect();
+        let bytes = |&web: &Web| {
+            let ty = f.ty(representative(&webs, web)).as_tile();
+            ty.map_or(0, |t| tile::buffer(t.dtype, t.rows(), t.cols(), Space::Acc, arch).bytes())
+        };
+        of.iter().map(bytes).fold(0, u64::saturating_add) > limit
+    });
     Ok(webs)
 }
 
@@ -238,6 +255,8 @@ struct Liveness<'a> {
     edges: BTreeSet<(Value, Value)>,
     /// Joins after which the source is wanted under another name too.
     doubled: BTreeSet<(Value, Value)>,
+    /// Sets of values that are in Acc at once.
+    together: BTreeSet<Set>,
 }
 
 type Set = BTreeSet<Value>;
@@ -399,6 +418,10 @@ impl Liveness<'_> {
                 _ => None,
             };
             self.write(result, &live, copied);
+            if self.spaces.home(result) == Place::Acc {
+                let with = live.iter().chain([&result]).copied();
+                self.together.insert(with.filter(|&v| self.spaces.home(v) == Place::Acc).collect());
+            }
             live.remove(&result);
             // Zeros are written before the operation runs.
             let filled = self.fills.is_needed(result);

@@ -10,7 +10,7 @@ use ir::Dim;
 use isa::{Init, Tile, shadow};
 use memory::Dims;
 
-use crate::arena::{TileValue, runs};
+use crate::arena::{Rows, TileValue, runs};
 use crate::code::{Start, TileKind, TileOp};
 use crate::machine::{Frame, Machine};
 use crate::problem::{Fail, Problem, Result};
@@ -384,12 +384,18 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
     fn fill_pad(&mut self, op: &TileOp, a: &TileValue, pad: isa::Pad) -> Result<TileValue> {
         let tile = self.arena.tile(op.dtype, op.shape, op.shape);
         let whole = tile.matrix();
-        match a.valid_matrix() {
+        // Where no axis but the first and the last grows, rows of the matrix stay where they are.
+        let inner = |shape: &[u64]| shape.get(1..shape.len() - 1).map(<[u64]>::to_vec);
+        match a.valid_matrix().filter(|_| inner(&a.shape) == inner(&op.shape)) {
             Some(s) => instruction!(self, [&s] => &whole, fill_pad(&whole, &s, pad)),
             None => {
                 instruction!(self, [] => &whole, fill_all(&whole, Scalar::new(op.dtype, pad.bits(op.dtype))));
-                for rows in runs(&a.shape, &a.valid) {
-                    let (d, s) = (tile.plane(rows, a.valid_cols()), a.plane(rows, a.valid_cols()));
+                let rows = |shape: &[u64]| {
+                    let each = |run: Rows| (run.first..run.first + run.count).map(|first| Rows { first, count: 1 });
+                    runs(shape, &a.valid).into_iter().flat_map(each).collect::<Vec<Rows>>()
+                };
+                for (from, to) in rows(&a.shape).into_iter().zip(rows(&op.shape)) {
+                    let (d, s) = (tile.plane(to, a.valid_cols()), a.plane(from, a.valid_cols()));
                     instruction!(self, [&s] => &d, copy(&d, &s));
                 }
             }

@@ -560,6 +560,13 @@ pub(crate) fn slice(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
         return Ok(Held::Ir(view));
     }
     let tile = cx.settled(value, at)?;
+    if rank > 2 {
+        if valid.is_some() {
+            let message = format!("`valid_shape` on a part of a tile of rank {rank}; matrices have it");
+            return Err(cx.unsupported("unsupported-valid-region", at, message).into());
+        }
+        return cx.part_of_batch(tile, &window, at).map(Held::Ir);
+    }
     let mut shape = [0; 2];
     for (i, size) in sizes.iter().enumerate() {
         match (cx.known_int(size), shape.get_mut(i)) {

@@ -41,7 +41,11 @@ impl Kernel<'_> {
             None => {
                 return Err(self.fail(
                     "valid-region",
-                    format!("the valid region of this {:?} tile is not a box of its rows and columns", ty.shape),
+                    format!(
+                        "the valid region of this {:?} tile is not a box of its rows and columns: beside the last axis, only \
+                         the first that is longer than 1 may be partly valid",
+                        ty.shape
+                    ),
                 ));
             }
             Some(None) => Extent::Static(ty.rows()),

@@ -352,23 +352,80 @@ impl Kernel<'_> {
         let data = &self.src.ops[op];
         let (source, value) = (data.named("source")[0], data.results[0]);
         let (old, new) = (self.tile_type(source)?, self.tile_type(value)?);
-        // Rows of the matrix stay where they are only if no axis between the first and the last grows.
-        let inner = |t: &TileType| t.shape.get(1..t.shape.len() - 1).map(<[u64]>::to_vec);
-        let same = old.shape == new.shape;
-        if !same && (inner(&old) != inner(&new) || is_column(&old)) {
-            let message =
-                format!("padding a {:?} tile to {:?} is not supported; its last axis can grow", old.shape, new.shape);
-            return Err(self.fail("pad-shape", message));
-        }
         let extents = self.given_extents(value, &[])?;
         self.result(value, extents)?;
-        let (from, dest) = if same {
+        // Rows of the matrix stay where they are only if no axis between the first and the last grows.
+        let inner = |t: &TileType| t.shape.get(1..t.shape.len() - 1).map(<[u64]>::to_vec);
+        let (from, dest) = if old.shape == new.shape {
             (self.flat_view(source, Place::Vec)?, self.flat_view(value, Place::Vec)?)
-        } else {
+        } else if inner(&old) == inner(&new) && !is_column(&old) {
             (self.held(source, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile)
+        } else {
+            return self.pad_blocks(op);
         };
         let new = self.b.dest(Opcode::TFillPad, &[&[from]], dest, data.attrs.clone());
         self.finish(value, new)
+    }
+
+    /// A padding that moves rows: each block of rows (of the last axis but one) by itself, and those that the source does
+    /// not have from a source without valid elements.
+    fn pad_blocks(&mut self, op: Op) -> Result<(), Fail> {
+        let data = &self.src.ops[op];
+        let (source, value) = (data.named("source")[0], data.results[0]);
+        let (old, new) = (self.tile_type(source)?, self.tile_type(value)?);
+        let (held, [rows, cols]) = (self.held(value, Place::Vec)?, self.matrix_extents(source)?);
+        let last = old.shape.len() - 1;
+        let (height, taller) = (old.shape[last - 1], new.shape[last - 1]);
+        // Columns are padded as the rows that elementwise instructions see.
+        let as_rows = is_column(&old) && is_column(&new);
+        let (from, dest) = if as_rows {
+            let unit = chip::BLOCK_BYTES as u64 / old.dtype.size() as u64;
+            if last > 1 && !(height.is_multiple_of(unit) && taller.is_multiple_of(unit)) {
+                let message = format!(
+                    "padding a {:?} tile of {} to {:?}: the columns inside must have multiples of {unit} elements",
+                    old.shape, old.dtype, new.shape
+                );
+                return Err(self.fail("pad-shape", message));
+            }
+            let root = self.held(source, Place::Vec)?.root;
+            (self.as_row(Held { root, tile: root }), self.as_row(held))
+        } else if is_column(&old) {
+            (self.widened(source)?, held.tile)
+        } else {
+            (self.held(source, Place::Vec)?.tile, held.tile)
+        };
+        let width = |tile: &Self, v: Value| tile.buffer_type(v).cols();
+        let (narrow, wide) = (width(self, from), width(self, dest));
+        let window = |start: u64, count: u64, width: u64| match as_rows {
+            true => ((0, start), (1, count)),
+            false => ((start, 0), (count, width)),
+        };
+        for (block, from_block) in blocks(&old.shape[..last - 1], &new.shape[..last - 1]).into_iter().enumerate() {
+            let start = from_block.unwrap_or(0) * height;
+            let valid = match from_block {
+                Some(_) => self.part_extent(rows, old.rows(), start, height),
+                None => Extent::Static(0),
+            };
+            let extents = if as_rows { [Extent::Static(1), valid] } else { [valid, cols] };
+            let (at, size) = window(start, height, narrow);
+            let part = self.window_at(from, at, size, extents);
+            let (at, size) = window(block as u64 * taller, taller, wide);
+            let padded = self.window_at(dest, at, size, [Extent::Static(size.0), Extent::Static(size.1)]);
+            self.b.dest(Opcode::TFillPad, &[&[part]], padded, data.attrs.clone());
+        }
+        self.complete_whole(held.tile);
+        self.cross(value)
+    }
+
+    /// A column in the first column of a matrix of whole blocks.
+    fn widened(&mut self, column: Value) -> Result<Value, Fail> {
+        let ty = self.tile_type(column)?;
+        let extents = self.matrix_extents(column)?;
+        let unit = chip::BLOCK_BYTES as u64 / ty.dtype.size() as u64;
+        let matrix = self.make(ty.dtype, (ty.rows(), unit), Space::Vec, extents)?;
+        let from = self.held(column, Place::Vec)?.tile;
+        self.b.dest(Opcode::TRowExpand, &[&[from]], matrix, attrs([]));
+        Ok(matrix)
     }
 
     /// Reductions: the kept axis' extent stays, the other is 1.
@@ -384,9 +441,6 @@ impl Kernel<'_> {
                 | Opcode::TRowArgMax
                 | Opcode::TRowArgMin
         );
-        if is_column(&self.tile_type(source)?) {
-            return Err(self.fail("reduce-column", "a reduction of a tile of one column is not supported"));
-        }
         let mut extents = self.extents(source)?;
         let axis = if rows { extents.len() - 1 } else { 0 };
         let empty = !matches!(extents[axis], Extent::Static(1..));
@@ -397,7 +451,10 @@ impl Kernel<'_> {
             let held = self.held(value, Place::Vec)?;
             self.zero_fill(held);
         }
-        let (from, dest) = (self.held(source, Place::Vec)?.tile, self.held(value, Place::Vec)?.tile);
+        // The instruction takes rows.
+        let column = is_column(&self.tile_type(source)?);
+        let from = if column { self.widened(source)? } else { self.held(source, Place::Vec)?.tile };
+        let dest = self.held(value, Place::Vec)?.tile;
         let new = self.b.dest(data.opcode, &[&[from], &[]], dest, attrs([]));
         self.finish(value, new)
     }
@@ -470,27 +527,23 @@ impl Kernel<'_> {
         let (from, to) = (self.tile_type(source)?, self.tile_type(value)?);
         let theirs = self.extents(source)?;
         let full = |e: &[Extent], shape: &[u64]| e.iter().zip(shape).all(|(&e, &n)| e == Extent::Static(n));
-        let matrix = self.matrix_extents(source)?;
         let extents = if full(&theirs, &from.shape) {
             to.shape.iter().map(|&n| Extent::Static(n)).collect()
         } else {
-            let wanted = if flat(&from) == flat(&to) {
-                Some(matrix)
-            } else if flat(&from) == (flat(&to).1, flat(&to).0) && (flat(&from).0 == 1 || flat(&from).1 == 1) {
-                Some([matrix[1], matrix[0]])
-            } else {
-                None
-            };
-            match wanted {
-                Some(m) if to.shape.len() == 2 => m.to_vec(),
-                _ => {
-                    let message = format!(
-                        "a reshape of a partly valid tile from {:?} to {:?}; only one row to one column and back is supported",
-                        from.shape, to.shape
-                    );
-                    return Err(self.fail("valid-region", message));
-                }
+            // Kept where only axes of one element come or go.
+            let real = |ty: &TileType| ty.shape.iter().copied().filter(|&n| n != 1).collect::<Vec<_>>();
+            let (kept, units): (Vec<_>, Vec<_>) = theirs.iter().zip(&from.shape).partition(|(_, n)| **n != 1);
+            if real(&from) != real(&to) || units.iter().any(|(e, _)| **e != Extent::Static(1)) {
+                let message = format!(
+                    "a reshape of a partly valid tile from {:?} to {:?}; supported are whole axes of one element that come \
+                     or go",
+                    from.shape, to.shape
+                );
+                return Err(self.fail("valid-region", message));
             }
+            let mut kept = kept.into_iter().map(|(&e, _)| e);
+            let extent = |&n: &u64| if n == 1 { Extent::Static(1) } else { kept.next().unwrap_or(Extent::Static(n)) };
+            to.shape.iter().map(extent).collect()
         };
         self.extents.insert(value, extents);
         self.same_bytes(source, value)
@@ -604,6 +657,16 @@ impl Kernel<'_> {
         self.complete(new);
         Ok(())
     }
+}
+
+/// For each index of the axes `new`, in order, the number of the same index of the smaller axes `old`, which have it or not.
+fn blocks(old: &[u64], new: &[u64]) -> Vec<Option<u64>> {
+    let mut all = vec![Some(0)];
+    for (&n, &more) in old.iter().zip(new) {
+        let next = |at: Option<u64>| (0..more).map(move |i| at.filter(|_| i < n).map(|at| at * n + i));
+        all = all.into_iter().flat_map(next).collect();
+    }
+    all
 }
 
 /// The elementwise operation of a row broadcast.

@@ -1,4 +1,5 @@
-//! Products that have no accumulator as a whole: larger than Acc, or with more rows than Left has room for.
+//! Products that have no accumulator as a whole: larger than Acc or than the room that others leave there, with more rows
+//! than Left has room for, or changed in place in Vec.
 //!
 //! Such a product is never held. It is made piece by piece, each piece in an accumulator of its own that the next one of
 //! the same size reuses, and each goes where the value is used:
@@ -111,8 +112,12 @@ impl Kernel<'_> {
         let unit = granule(ty.dtype);
         let chip = self.arch.chip();
         let limit = |space: Space| chip.capacity(space).language as u64;
-        // Something else may need an accumulator; a piece that goes to Vec lies there beside the whole.
-        let bytes = if space == Space::Vec { limit(Space::Vec) / 8 } else { limit(Space::Acc) / 2 };
+        // A piece that goes to Vec lies there beside the whole; the next accumulator may be at work beside it.
+        let bytes = match space {
+            Space::Vec => limit(Space::Vec) / 8,
+            _ if self.spaces.is_crowded() => limit(Space::Acc) / 8,
+            _ => limit(Space::Acc) / 2,
+        };
         let area = bytes / ty.dtype.size() as u64;
         // Operands are at most as wide as f32.
         let (tall, wide) = (limit(Space::Left) / (CUT * 4), limit(Space::Right) / (CUT * 4));

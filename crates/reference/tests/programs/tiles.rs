@@ -36,6 +36,19 @@ fn elementwise_with_tiles_and_scalars() {
 }
 
 #[test]
+fn a_padding_of_an_inner_axis_pads_each_matrix() {
+    let o = f32s(&[4, 8], &[0.0; 32]);
+    let ops = "%a = textract %t, #0, #0 : tile<2x8xf32>
+           %b = treshape %a : tile<2x1x8xf32>
+           %c = tfillpad %b {pad = zero} : tile<2x2x8xf32>
+           %r = treshape %c : tile<4x8xf32>";
+    whole(ops, &ramp(32), &o);
+    let x = ramp(32);
+    let zeros = [0.0; 8];
+    assert_eq!(get_f32(view(&o)), [&x[..8], &zeros, &x[8..16], &zeros].concat());
+}
+
+#[test]
 fn softmax_of_rows() {
     let o = f32s(&[4, 8], &[0.0; 32]);
     let x: Vec<f32> = (0..32).map(|i| ((i * 7) % 13) as f32 * 0.5).collect();

@@ -321,3 +321,16 @@ def an_argument_that_is_not_a_name_is_a_value(x: pl.Tensor[[2, 8], pl.FP32], out
         b = marked(q)
         out[4:6, :] = q
         out[6:8, :] = b
+
+
+@pl.jit
+def parts_of_a_batch(x: pl.Tensor[[3, 2, 8], pl.FP32], out: pl.Out[pl.Tensor[[5, 8], pl.FP32]]):
+    """out == 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 40 41 42 43 44 45 46 47 32 33 34 35 36 37 38 39 24 25 26 27 28 29 30 31"""
+    with pl.at(level=AT):
+        t = pl.add(x[:, :, :], 0.0)
+        out[0:2, :] = t[1, :, :]
+        out[2:3, :] = t[2, 1:2, :]
+        for i in pl.range(3):
+            out[3:4, :] = t[i, 0:1, :]
+        two = pl.slice(t, [2, 2, 8], [1, 0, 0])
+        out[4:5, :] = pl.slice(two, [1, 1, 8], [0, 1, 0], drop_dims=[0])
