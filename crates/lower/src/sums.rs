@@ -1,6 +1,6 @@
 //! Sums of products: which the cube can make again, which have no accumulator, and which conversions it does itself.
 //!
-//! A *sum* is a product, or a `matmul_acc` that starts from zeros or from a sum. Its terms stay in Mat, so it can be made
+//! A *sum* is a product, or a `matmul_acc` that starts from zeros, a bias or a sum. Its terms stay in Mat, so it can be made
 //! again, with the same bits, wherever it is visible. A joined name is none: what flowed into it is not known.
 //!
 //! A sum is *pieced* if it has no accumulator as a whole: none is large enough ([`crate::tile::has_accumulator`]), other
@@ -21,7 +21,7 @@ pub(crate) fn is_sum(f: &Function, mut value: Value) -> bool {
     while let Some(op) = f.def_op(value) {
         match start(f, op) {
             Start::Other => return false,
-            Start::Zero => return true,
+            Start::Fresh => return true,
             Start::From(acc) => value = acc,
         }
     }
@@ -29,7 +29,8 @@ pub(crate) fn is_sum(f: &Function, mut value: Value) -> bool {
 }
 
 enum Start {
-    Zero,
+    /// At zero or at a bias.
+    Fresh,
     From(Value),
     /// Not an operation that adds products.
     Other,
@@ -39,8 +40,8 @@ enum Start {
 fn start(f: &Function, op: Op) -> Start {
     let data = &f.ops[op];
     match data.opcode {
-        Opcode::TMatmul => Start::Zero,
-        Opcode::TMatmulAcc if is_zero(f, data.named("acc")[0]) => Start::Zero,
+        Opcode::TMatmul | Opcode::TMatmulBias => Start::Fresh,
+        Opcode::TMatmulAcc if is_zero(f, data.named("acc")[0]) => Start::Fresh,
         Opcode::TMatmulAcc => Start::From(data.named("acc")[0]),
         _ => Start::Other,
     }
@@ -60,7 +61,7 @@ pub(crate) fn pieced(
     for &op in ops {
         let chain = match start(f, op) {
             Start::Other => continue,
-            Start::Zero => None,
+            Start::Fresh => None,
             Start::From(acc) => match chains.iter().position(|c| c.contains(&acc)) {
                 Some(chain) => Some(chain),
                 // It goes on with a joined accumulator.
@@ -88,7 +89,7 @@ pub(crate) fn is_on_cube(f: &Function, uses: &Uses, op: Op, value: Value) -> boo
     let data = &f.ops[op];
     match data.opcode {
         Opcode::Store => true,
-        Opcode::TMatmul | Opcode::TMatmulAcc => !is_transposed(data, value),
+        Opcode::TMatmul | Opcode::TMatmulAcc | Opcode::TMatmulBias => !is_transposed(data, value),
         Opcode::TCvt => is_narrowing(f, uses, op),
         _ => false,
     }
@@ -113,7 +114,7 @@ pub(crate) fn is_narrowing(f: &Function, uses: &Uses, op: Op) -> bool {
     let users = uses.of(result);
     let takes = |&user: &Op| match f.ops[user].opcode {
         Opcode::Store => f.ops[user].attrs.get("atomic").is_none(),
-        Opcode::TMatmul | Opcode::TMatmulAcc => !is_transposed(&f.ops[user], result),
+        Opcode::TMatmul | Opcode::TMatmulAcc | Opcode::TMatmulBias => !is_transposed(&f.ops[user], result),
         _ => false,
     };
     narrow && !users.is_empty() && users.iter().all(takes)
