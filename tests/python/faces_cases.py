@@ -802,6 +802,35 @@ def scopes():
     )
 
 
+def lanes():
+    a, b = small("la", (32, 32)), small("lb", (32, 64))
+    for mode, part in [
+        ("UP_DOWN", "out[lane * 16 : lane * 16 + 16, :]"),
+        ("LEFT_RIGHT", "out[:, lane * 32 : lane * 32 + 32]"),
+    ]:
+        yield Case(
+            f"split_aiv-{mode}",
+            "t = pl.matmul(a, b, out_dtype=pl.FP32)\n"
+            f"for lane in pl.split_aiv(2, mode=pl.SplitMode.{mode}):\n"
+            "    shard = pl.aiv_shard(t)\n"
+            f"    {part} = pl.mul(shard, 2.0)",
+            {"a": a, "b": b},
+            {"out": 2 * (a @ b)},
+        )
+    x = numbers("lanes", (8, 64), F32)
+    yield Case(
+        "split_aiv-NONE",
+        "n = pl.full([1, 64], dtype=pl.FP32, value=1.0)\n"
+        "for lane in pl.split_aiv(2, mode=pl.SplitMode.NONE):\n"
+        "    for row in pl.range(lane, 8, 2):\n"
+        # Each lane counts from one: it does not see what the other made of `n`.
+        "        n = pl.add(n, 1.0)\n"
+        "        out[row : row + 1, :] = pl.mul(n, pl.cast(pl.get_subblock_idx() + 1, pl.FP32))",
+        {"x": x},
+        {"out": np.repeat([2, 4, 3, 6, 4, 8, 5, 10], 64).reshape(8, 64).astype(F32)},
+    )
+
+
 def all_cases():
     tables = [
         elementwise,
@@ -817,7 +846,7 @@ def all_cases():
         products,
         casts,
     ]
-    cases = [case for table in [*tables, scopes] for case in table()]
+    cases = [case for table in [*tables, scopes, lanes] for case in table()]
     names = [case.name for case in cases]
     assert len(set(names)) == len(names)
     return cases

@@ -121,6 +121,13 @@ pub(crate) struct ScopePlace {
     pub(crate) carrier: bool,
 }
 
+/// One of a cluster's vector cores, and the axis of a product that the two share, if they do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Lane {
+    pub(crate) number: i64,
+    pub(crate) axis: Option<usize>,
+}
+
 /// A function being spliced.
 pub(crate) struct Frame {
     pub(crate) function: FunctionId,
@@ -163,6 +170,8 @@ pub(crate) struct Cx<'e> {
     pub(crate) depth: usize,
     /// Names read after the assignment being made.
     pub(crate) read_later: Rc<Names>,
+    /// The lane of a `pl.split_aiv` that code stands in.
+    pub(crate) lane: Option<Lane>,
     /// The operation of the language being called, for messages.
     pub(crate) face: Option<&'static str>,
 }
@@ -202,6 +211,7 @@ impl<'e> Cx<'e> {
             outer_values: 0,
             depth: 0,
             read_later: Rc::default(),
+            lane: None,
             face: None,
         }
     }

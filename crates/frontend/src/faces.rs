@@ -8,6 +8,7 @@ use ir::Opcode;
 
 use crate::args::Args;
 use crate::cx::{Cx, Res};
+use crate::lanes;
 use crate::ops::{binary::Binary, gather, generate, masks, matrix, memory, scatter, shape, sort, system, trig, views};
 use crate::value::Held;
 
@@ -279,6 +280,8 @@ pub(crate) static FACES: &[Face] = &[
     face("pipeline", "...", Statement("for")),
     face("unroll", "...", Statement("for")),
     face("while_", "init_values", Statement("for")),
+    face("split_aiv", "n|lanes, mode", Statement("for")),
+    face("aiv_shard", "x|tile|src", Op(lanes::shard)),
     face("cond", "condition", Statement("for")),
     face("at", AT, Statement("with")),
     face("spmd", SPMD, Statement("with")),
@@ -289,8 +292,6 @@ pub(crate) static FACES: &[Face] = &[
     face("spmd_submit", SPMD_SUBMIT, Launch),
     face("func_attr", "...", Op(system::nothing)),
     // Known, not supported.
-    face("split_aiv", "...", Unsupported),
-    face("aiv_shard", "...", Unsupported),
     face("aic_gather", "...", Unsupported),
     face("paged_gather", "...", Unsupported),
     face("matmul_mx", "...", Unsupported),

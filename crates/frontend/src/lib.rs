@@ -28,6 +28,7 @@ mod environment;
 mod expr;
 mod faces;
 mod kinds;
+mod lanes;
 mod literals;
 mod liveness;
 mod loops;

@@ -104,9 +104,7 @@ impl Cx<'_> {
             "unroll" => self.unroll(s, call),
             "spmd" => self.spmd_loop(s, call),
             "while_" => self.explicit_while(s, call),
-            "split_aiv" => {
-                Err(self.unsupported("unsupported-op", &*s.iter, "`pl.split_aiv` is not supported yet").into())
-            }
+            "split_aiv" => self.lanes(s, call),
             other => {
                 let message = format!("`{}`", other.strip_prefix("builtins.").unwrap_or(other));
                 Err(not_a_loop(self, message))

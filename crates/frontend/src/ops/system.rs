@@ -217,11 +217,18 @@ pub(crate) fn block_num(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
 
 pub(crate) fn subblock_index(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     cx.scope_only(args)?;
+    if let Some(lane) = cx.lane {
+        return Ok(Held::Int(lane.number));
+    }
     Ok(Held::Ir(cx.pure(Opcode::GetSubblockIdx, &[], Type::INDEX, Attrs::default())))
 }
 
 pub(crate) fn syncall(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     cx.scope_only(args)?;
+    if cx.lane.is_some() {
+        let message = "`pl.system.syncall` in a lane of `pl.split_aiv` is not supported: lanes run one after the other";
+        return Err(cx.unsupported("unsupported-lanes", args.at, message).help("put it between two regions").into());
+    }
     let mut attributes = Attrs::default();
     if let Some(expr) = args.get("core_type") {
         match cx.eval(expr)? {

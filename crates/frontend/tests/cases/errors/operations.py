@@ -165,3 +165,24 @@ def tasks(x: pl.Tensor[[8, 32], pl.FP32], out: pl.Out[pl.Tensor[[8, 32], pl.FP32
     with pl.at(level=AT):
         if pl.system.task_is_valid(None):
             out[:, :] = x[:, :]
+
+
+@pl.jit
+def lanes(x: pl.Tensor[[16, 32], pl.FP32], out: pl.Out[pl.Tensor[[16, 32], pl.FP32]]):
+    with pl.at(level=AT):
+        t = x[:, :]
+        a = pl.aiv_shard(t)
+        for lane in pl.split_aiv(3, mode=pl.SplitMode.NONE):
+            b = t
+        for lane in pl.split_aiv(2):
+            b = t
+        for lane in pl.split_aiv(2, mode=pl.SplitMode.NONE):
+            t[0:1, :] = pl.full([1, 32], dtype=pl.FP32, value=1.0)
+        for lane in pl.split_aiv(2, mode=pl.SplitMode.NONE):
+            pl.system.syncall()
+        for lane in pl.split_aiv(2, mode=pl.SplitMode.NONE):
+            for inner in pl.split_aiv(2, mode=pl.SplitMode.NONE):
+                c = t
+        for lane in pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN):
+            d = pl.aiv_shard(t)
+        out[0:8, :] = d
