@@ -61,7 +61,7 @@ pub(super) fn body(g: &mut Generator, depth: usize, base: &Base, launch: bool) {
 
 impl Scope<'_> {
     fn statement(&mut self, g: &mut Generator, depth: usize) {
-        match g.c.choose(40) {
+        match g.c.choose(50) {
             0..=4 => self.load(g, depth),
             5..=8 => self.unary(g, depth),
             9..=13 => self.binary(g, depth),
@@ -77,6 +77,13 @@ impl Scope<'_> {
             32 => self.insert(g, depth),
             33 => self.copy(g, depth),
             34 => self.reshape(g, depth),
+            40 | 41 => self.compare(g, depth),
+            42 => self.gather(g, depth),
+            43 => self.pattern(g, depth),
+            44 => self.sort(g, depth),
+            45 => self.triangle(g, depth),
+            46 => self.concat(g, depth),
+            47 => self.scatter(g, depth),
             35 | 36 if self.nested < 2 => self.repeat(g, depth),
             37 | 38 if self.nested < 2 => self.branch(g, depth),
             _ => self.store(g, depth),
@@ -212,8 +219,11 @@ impl Scope<'_> {
     fn unary(&mut self, g: &mut Generator, depth: usize) {
         let Some(t) = self.tile(g, |_| true) else { return };
         let names: &[&str] = match t.dtype.is_float() {
+            true if t.dtype == DType::F32 => {
+                &["exp", "log", "sqrt", "rsqrt", "recip", "abs", "neg", "relu", "sin", "cos"]
+            }
             true => &["exp", "log", "sqrt", "rsqrt", "recip", "abs", "neg", "relu"],
-            false => &["abs", "neg", "relu"],
+            false => &["abs", "neg", "relu", "not_"],
         };
         let text = format!("pl.{}({})", g.pick(names), t.name);
         self.define(g, depth, &text, Tile { product: false, ..t });
@@ -223,9 +233,10 @@ impl Scope<'_> {
         let Some(a) = self.tile(g, |_| true) else { return };
         let like = |b: &Tile| b.dtype == a.dtype && b.rows == a.rows && b.cols == a.cols;
         let Some(b) = self.tile(g, like) else { return };
-        let mut names = vec!["add", "sub", "mul", "maximum", "minimum"];
-        if a.dtype.is_float() {
-            names.push("div");
+        let mut names = vec!["add", "sub", "mul", "maximum", "minimum", "fmod", "rem"];
+        names.extend(if a.dtype.is_float() { ["div", "prelu", "div"] } else { ["and_", "or_", "xor"] });
+        if a.full && b.full {
+            names.extend(["part_add", "part_mul", "part_max", "part_min"]);
         }
         let text = format!("pl.{}({}, {})", g.pick(&names), a.name, b.name);
         self.define(g, depth, &text, Tile { full: a.full && b.full, product: false, ..a.clone() });
@@ -239,7 +250,11 @@ impl Scope<'_> {
             false => g.pick(&["1", "2", "-3", "7"]),
         };
         let scalar = if scalars.is_empty() || g.one_in(2) { literal.to_owned() } else { g.pick(&scalars) };
-        let text = match g.c.choose(6) {
+        let text = match g.c.choose(8) {
+            6 if a.dtype.is_float() => format!("pl.lrelu({}, {scalar})", a.name),
+            6 => format!("pl.{}({}, {})", g.pick(&["shls", "shrs"]), a.name, g.c.choose(a.dtype.bits() as usize)),
+            7 if a.dtype.is_float() => format!("pl.fmods({}, {scalar})", a.name),
+            7 => format!("pl.{}({}, {scalar})", g.pick(&["ands", "ors", "xors", "rems"]), a.name),
             0 => format!("{} + {scalar}", a.name),
             1 => format!("{} * {scalar}", a.name),
             n => format!("pl.{}({}, {scalar})", ["add", "sub", "mul", "maximum"][n - 2], a.name),
@@ -250,8 +265,10 @@ impl Scope<'_> {
     fn reduce(&mut self, g: &mut Generator, depth: usize) {
         let Some(a) = self.tile(g, |t| t.dtype != DType::BF16) else { return };
         let (axis, rows, cols) = if g.one_in(2) { ("row", a.rows, 1) } else { ("col", 1, a.cols) };
-        let text = format!("pl.{axis}_{}({})", g.pick(&["sum", "max", "min"]), a.name);
-        self.define(g, depth, &text, Tile { rows, cols, product: false, ..a });
+        let kind = g.pick(&["sum", "max", "min", "prod", "argmax", "argmin"]);
+        let dtype = if kind.starts_with("arg") { DType::I32 } else { a.dtype };
+        let text = format!("pl.{axis}_{kind}({})", a.name);
+        self.define(g, depth, &text, Tile { rows, cols, dtype, product: false, ..a });
     }
 
     fn expand(&mut self, g: &mut Generator, depth: usize) {
@@ -379,6 +396,75 @@ impl Scope<'_> {
         let (rows, cols) = (a.rows / 2, a.cols * 2);
         let text = format!("pl.reshape({}, [{rows}, {cols}])", a.name);
         self.define(g, depth, &text, Tile { rows, cols, ..a });
+    }
+
+    /// A selection by a mask. (`pl.cmp` is a mask or zeros and ones, as its operands are tiles or tensors.)
+    fn compare(&mut self, g: &mut Generator, depth: usize) {
+        let Some(a) = self.tile(g, |t| t.cols > 1) else { return };
+        let like = |b: &Tile| b.dtype == a.dtype && b.rows == a.rows && b.cols == a.cols;
+        let Some(b) = self.tile(g, like) else { return };
+        let (x, y, number) = (&a.name, &b.name, g.c.choose(6));
+        let text = match g.one_in(4) {
+            true => format!("pl.sels(pl.cmps({x}, 1, cmp_type={number}), {y}, {y}, 2)"),
+            false => format!("pl.sel(pl.tile.cmp({x}, {y}, cmp_type={number}), {y}, {x})"),
+        };
+        self.define(g, depth, &text, Tile { full: a.full && b.full, product: false, ..a.clone() });
+    }
+
+    /// Columns of every row, by indices cut to the row's length.
+    fn gather(&mut self, g: &mut Generator, depth: usize) {
+        let Some(x) = self.tile(g, |t| t.full && t.cols.is_power_of_two() && t.cols > 1 && t.dtype.size() == 4) else {
+            return;
+        };
+        let fits = |t: &Tile| t.full && t.dtype == DType::I32 && t.rows == x.rows && t.cols > 1;
+        let Some(i) = self.tile(g, fits) else { return };
+        let text = format!("pl.gather({}, dim=-1, index=pl.ands({}, {}))", x.name, i.name, x.cols - 1);
+        self.define(g, depth, &text, Tile { dtype: x.dtype, product: false, ..i });
+    }
+
+    /// Every element to another place of its row; places that two want hold the last.
+    fn scatter(&mut self, g: &mut Generator, depth: usize) {
+        let Some(x) = self.tile(g, |t| t.full && t.cols.is_power_of_two() && t.cols > 1 && t.dtype.size() == 4) else {
+            return;
+        };
+        let fits = |t: &Tile| t.full && t.dtype == DType::I32 && t.rows == x.rows && t.cols == x.cols;
+        let Some(i) = self.tile(g, fits) else { return };
+        let (a, mask) = (&x.name, x.cols - 1);
+        let text = format!("pl.scatter({a}, dim=-1, index=pl.ands({}, {mask}), src={a})", i.name);
+        self.define(g, depth, &text, Tile { product: false, ..x.clone() });
+    }
+
+    fn pattern(&mut self, g: &mut Generator, depth: usize) {
+        let Some(x) = self.tile(g, |t| t.full && t.cols % 4 == 0 && matches!(t.dtype.size(), 2 | 4)) else { return };
+        let pattern = 1 + g.c.choose(7);
+        let cols = x.cols / [2, 2, 4, 4, 4, 4, 1][pattern - 1];
+        let text = format!("pl.gather({}, mask_pattern={pattern})", x.name);
+        self.define(g, depth, &text, Tile { cols, product: false, ..x });
+    }
+
+    fn sort(&mut self, g: &mut Generator, depth: usize) {
+        let Some(x) = self.tile(g, |t| t.full && t.rows == 1 && t.cols % 32 == 0 && t.dtype == DType::F32) else {
+            return;
+        };
+        let text = format!("pl.sort32({}, pl.arange(0, [1, {}], dtype=pl.UINT32))", x.name, x.cols);
+        self.define(g, depth, &text, Tile { cols: 2 * x.cols, product: false, ..x });
+    }
+
+    fn triangle(&mut self, g: &mut Generator, depth: usize) {
+        let (rows, cols, dtype) = (g.pick(&[8, 16]), g.pick(&[16, 32]), g.pick(&[DType::F32, DType::I32]));
+        let (diagonal, upper) = (g.c.choose(9) as i64 - 4, g.pick(&["True", "False"]));
+        let dt = dtype.language_name();
+        let text = format!("pl.tile.tri({diagonal}, [{rows}, {cols}], dtype=pl.{dt}, upper={upper})");
+        self.define(g, depth, &text, Tile { name: String::new(), dtype, rows, cols, full: true, product: false });
+    }
+
+    fn concat(&mut self, g: &mut Generator, depth: usize) {
+        let Some(a) = self.tile(g, |t| t.full && !t.product && t.cols > 1 && t.cols <= 64) else { return };
+        let fits =
+            |b: &Tile| b.full && !b.product && b.dtype == a.dtype && b.rows == a.rows && b.cols > 1 && b.cols <= 64;
+        let Some(b) = self.tile(g, fits) else { return };
+        let text = format!("pl.concat({}, {})", a.name, b.name);
+        self.define(g, depth, &text, Tile { cols: a.cols + b.cols, ..a.clone() });
     }
 
     /// A loop that carries what it rebinds. What it makes anew is gone after it.
