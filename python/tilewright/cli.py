@@ -1,11 +1,12 @@
 """The command line.
 
     tilewright run [-p PLATFORM] [--check levels] [--seed N] [--threads N] [--profile P] SCRIPT [ARGS...]
+    tilewright replay DIR [--validate] [--check levels]
     tilewright lower SCRIPT.py:FUNCTION [--level tensor|tile|machine] [-p PLATFORM] [--arg x=f32[64,64]]...
     tilewright env
 
 Exit codes of `run`: 0 the script passed, 1 it failed, 2 usage, 3 a check found something (also if the script went on
-and passed), 4 it needs something unsupported, 130 interrupted.
+and passed), 4 it needs something unsupported, 130 interrupted. A code that the script exits with is kept.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import runpy
 import sys
 import traceback
 
+from . import replay
 from . import session as sessions
 from .config import PLATFORMS
 from .errors import TilewrightError
@@ -43,6 +45,13 @@ def main(argv=None):
     run.add_argument("script", metavar="SCRIPT")
     run.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="all that follows goes to the script")
     run.set_defaults(do=_run)
+
+    again = commands.add_parser("replay", help="run an artifact folder again, with what was edited in it")
+    again.description = (
+        "Runs an artifact folder on the arguments in its data/in, without compiling (docs/artifacts.md)."
+    )
+    replay.add_options(again)
+    again.set_defaults(do=lambda options, parser: exit_code(lambda: replay.run(options)))
 
     lower = commands.add_parser("lower", help="print a function of a script at one level")
     lower.add_argument("target", metavar="SCRIPT.py:FUNCTION")
@@ -93,11 +102,11 @@ def _run(options, parser):
         if any(a == late or a.startswith(late + "=") for a in options.args):
             print(f"tilewright: {late} after SCRIPT goes to the script; ours stand before it", file=sys.stderr)
     _prepare(options.script, options.args)
-    code = _exit_code(lambda: runpy.run_path(options.script, run_name="__main__"))
+    code = exit_code(lambda: runpy.run_path(options.script, run_name="__main__"))
     session = sessions.script_session()
-    if session is not None and session.findings and code in (0, 1):
+    if session is not None and session.findings and code != 3:
         print(f"tilewright: {len(session.findings)} finding(s); the script went on", file=sys.stderr)
-        code = 3
+        code = 3 if code in (0, 1) else code
     if options.check and code == 0:
         compared = session.compared if session else 0
         if not compared:
@@ -122,17 +131,18 @@ def _prepare(script, args):
     sys.path[:0] = [folder, DROPIN]
 
 
-def _exit_code(action):
+def exit_code(action):
     """Runs a script; what it ended in, as an exit code. Our own errors show the user's source, not our stack."""
     try:
         action()
     except SystemExit as stop:
-        if stop.code is None or stop.code == 0:
+        if stop.code is None:
             return 0
         if not isinstance(stop.code, int):
             print(stop.code, file=sys.stderr)
             return 1
-        return 2 if stop.code == 2 else 1
+        # The script's own code is the script's answer, as Python itself would give it.
+        return stop.code & 0xFF
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
@@ -179,7 +189,7 @@ def _lower(options, parser):
         except ValueError as error:
             parser.error(f"--arg {text}: {error}")
     _prepare(path, [])
-    return _exit_code(lambda: _print_lowered(path, name, given, options, parser))
+    return exit_code(lambda: _print_lowered(path, name, given, options, parser))
 
 
 def _parse_argument(text):

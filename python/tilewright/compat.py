@@ -13,7 +13,7 @@ from typing import Any
 
 from . import session as sessions
 from .arrays import numpy_dtype
-from .compiled import CompiledProgram, execute_compiled
+from .compiled import CompiledProgram, edited_kernels, execute_compiled
 from .config import BackendType, DfxOptions, DistributedConfig, MemoryPlanner, OptimizationStrategy, RunConfig
 from .errors import PartialCodegenError, UnsupportedError
 from .kernel import JITFunction
@@ -233,8 +233,12 @@ StackedDeviceTensor = _worker("StackedDeviceTensor")
 
 
 def rebuild_kernel_cpp_from_pto(work_dir):
-    """There is no generated C++ to rebuild: artifacts hold the program itself."""
-    return []
+    """The `.pto` files that were edited after the compile. There is no C++ to rebuild: what is loaded is the `.pto`.
+
+    A folder that is no artifact has none: it is refused where it is loaded.
+    """
+    is_artifact = (pathlib.Path(work_dir) / "compiled_meta.json").is_file()
+    return edited_kernels(work_dir) if is_artifact else []
 
 
 def invalidate_binary_cache(work_dir):

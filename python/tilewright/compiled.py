@@ -8,7 +8,7 @@ import warnings
 from . import _native
 from . import session as sessions
 from .arrays import is_array, new_array, scalar_value
-from .config import PLATFORMS, BackendType, DfxOptions, check_platform
+from .config import BackendType, DfxOptions, check_platform, records_wanted
 from .errors import ArtifactError, TilewrightWarning
 
 
@@ -61,13 +61,18 @@ class CompiledProgram:
     def output_dir(self):
         """The artifact folder: `build_output/_jit_<name>_<date>_<time>`, written when first asked for.
 
+        Its layout is in docs/artifacts.md.
+
         `PYPTO_PROG_BUILD_DIR` replaces `build_output`; `save_kernels_dir` of the RunConfig names the folder itself.
         """
         if self._directory is None:
             chosen = getattr(self._config, "save_kernels_dir", None)
             directory = pathlib.Path(chosen) if chosen else _fresh_directory(self.name)
             directory.mkdir(parents=True, exist_ok=True)
+            from .replay import emit_runner
+
             self._native.save(os.fspath(directory))
+            emit_runner(self, directory)
             self._directory = directory
         return self._directory
 
@@ -80,6 +85,15 @@ class CompiledProgram:
         return BackendType.Ascend950 if check_platform(self.platform) == "a5" else BackendType.Ascend910B
 
     @property
+    def native(self):
+        return self._native
+
+    @property
+    def parameters(self):
+        """What the program takes: `name`, `direction`, `dtype`, `shape` (None for a scalar), `constant` of each."""
+        return self._native.params
+
+    @property
     def param_names(self):
         return [p.name for p in self._native.params]
 
@@ -88,14 +102,26 @@ class CompiledProgram:
         return [i for i, p in enumerate(self._native.params) if p.direction == "out"]
 
     @classmethod
-    def from_dir(cls, directory, platform=None):
-        """Loads what `output_dir` holds. A folder that is not an artifact, or is damaged, is an ArtifactError."""
+    def from_dir(cls, directory, platform=None, *, rebuild_from_pto=True):
+        """Loads what `output_dir` holds, edits included: a warning names each edited file and says what the edit does.
+
+        A folder that is not an artifact, or is damaged, is an ArtifactError; so is an edited `.pto` that is not a
+        program, at its line. With `rebuild_from_pto=False` or PYPTO_REBUILD_FROM_PTO=0 an edited `.pto` is refused.
+        """
         directory = pathlib.Path(directory)
         if not directory.is_dir():
             raise ArtifactError(f"{directory}: no such artifact folder")
+        if not rebuild_from_pto or os.environ.get("PYPTO_REBUILD_FROM_PTO", "").lower() in ("0", "false", "no"):
+            edited = edited_kernels(directory)
+            if edited:
+                raise ArtifactError(
+                    f"{', '.join(map(str, edited))}: edited after the compile, and using edits was turned off; the "
+                    "kernels are not kept in another form: restore the file, or compile again"
+                )
         native = _native.Program.load(os.fspath(directory))
         if platform is not None and check_platform(platform) != native.arch:
             raise ValueError(f"{directory} was compiled for {native.arch}, not for {platform}")
+        show_warnings(native.warnings)
         return cls(native, native.name, platform or native.arch, directory=directory)
 
     def __fspath__(self):
@@ -103,6 +129,10 @@ class CompiledProgram:
         return os.fspath(self.output_dir)
 
     def __call__(self, *args, config=None):
+        if config is not None:
+            if config.arch != self._native.arch:
+                raise ValueError(f"{self.name} was compiled for {self._native.arch}, not for {config.platform}")
+            warn_of_records(config)
         return self.run(sessions.current(), list(args))
 
     def run(self, session, args):
@@ -183,10 +213,20 @@ def execute_compiled(work_dir, args, *, platform, device_id=0, dfx=None):
     Outputs are changed in place. `device_id` names hardware that is not here. Records asked for by `dfx` are not
     written yet, which a warning says.
     """
-    if platform not in PLATFORMS:
-        check_platform(platform)
     compiled = CompiledProgram.from_dir(work_dir, platform)
-    wanted = dfx.wanted() if isinstance(dfx, DfxOptions) else []
-    if wanted:
-        warnings.warn(f"{', '.join(wanted)}: this record is not written yet", TilewrightWarning, stacklevel=2)
+    if isinstance(dfx, DfxOptions):
+        warn_of_records(dfx)
     return compiled.run(sessions.current(), list(args))
+
+
+def edited_kernels(directory):
+    """The `.pto` files of an artifact folder that were edited after the compile, by their contents."""
+    edited = _native.Program.edits(os.fspath(directory))
+    return [pathlib.Path(directory) / name for name in edited if name.startswith("ptoas/")]
+
+
+def warn_of_records(options):
+    """Says which records of a run (swimlane, dependencies, …) were asked for and are not written."""
+    wanted = records_wanted(options)
+    if wanted:
+        warnings.warn(f"{', '.join(wanted)}: this record is not written yet", TilewrightWarning, stacklevel=3)

@@ -1,7 +1,9 @@
 """The options of a compile and of a run, under upstream's names.
 
-Fields that steer what we do: `platform`, `dump_passes`, `save_kernels`, `save_kernels_dir`. Hints that cannot change a
-result (ring sizes, device id, thread counts of the device) are accepted; they describe hardware that is not here.
+Fields that steer what we do: `platform`; `save_kernels`, `save_kernels_dir`, `dump_passes` and the records of a run,
+which keep the artifact folder of a direct call; `rtol` and `atol` of a replay. Records are not written yet, which is said.
+Hints that cannot change a result (ring sizes, device id, thread counts of the device) are accepted; they describe
+hardware that is not here.
 """
 
 import dataclasses
@@ -75,10 +77,15 @@ class RunConfig:
     def arch(self):
         return check_platform(self.platform)
 
+    @property
+    def keeps_artifacts(self):
+        """Whether a direct call leaves its artifact folder behind."""
+        return bool(self.save_kernels or self.save_kernels_dir or self.dump_passes or records_wanted(self))
+
 
 @dataclasses.dataclass(frozen=True)
 class DfxOptions:
-    """Which records of a run are wanted (`_DfxOpts` upstream). Accepted; none is written yet, which is said once."""
+    """Which records of a run are wanted (`_DfxOpts` upstream). Accepted; none is written yet, which is said."""
 
     enable_chip_swimlane: bool = False
     enable_dump_args: Any = False
@@ -86,8 +93,10 @@ class DfxOptions:
     enable_dep_gen: bool = False
     enable_scope_stats: bool = False
 
-    def wanted(self):
-        return [f.name for f in dataclasses.fields(self) if getattr(self, f.name)]
+
+def records_wanted(options):
+    """Names of the records of a run that a DfxOptions or a RunConfig asks for."""
+    return [f.name for f in dataclasses.fields(DfxOptions) if getattr(options, f.name)]
 
 
 @dataclasses.dataclass

@@ -11,6 +11,7 @@ import struct
 from . import _native
 from . import session as sessions
 from .arrays import describe, is_array, new_array, scalar_value
+from .compiled import CompiledProgram, show_warnings, warn_of_records
 from .config import RunConfig
 from .errors import UnsupportedError
 from .language._types import RUNTIME
@@ -96,9 +97,13 @@ class JITFunction:
         passed, the caller's array itself."""
         self._refuse_kind()
         session = sessions.current()
+        config = config or RunConfig(platform=session.options.platform)
         bound = self._bind(args, kwargs)
         specs = self._check(bound)
-        compiled = session_compile(session, self, specs, config or RunConfig(platform=session.options.platform))
+        compiled = session_compile(session, self, specs, config)
+        if config.keeps_artifacts:
+            session.keep(compiled, config.save_kernels_dir)
+        warn_of_records(config)
         return compiled.run(session, list(bound.values()))
 
     def _refuse_kind(self):
@@ -240,8 +245,6 @@ def _check_shape(where, name, want, shape, extents):
 def session_compile(session, function, specs, config):
     """The program of `function` for these types: from the session's cache if every name it was compiled with still
     means the same."""
-    from .compiled import CompiledProgram, show_warnings
-
     if config.distributed_config is not None:
         raise UnsupportedError("distributed_config: programs of several ranks are not supported yet")
     arch = config.arch

@@ -47,9 +47,19 @@ class Session:
         self.functions = Functions()
         #: (function, arguments' types, arch, profile) -> compiled programs, newest first.
         self.programs = {}
+        #: (program, wanted folder) -> the call that wrote it.
+        self._kept = {}
         self.findings = []
         #: Runs that were compared level by level, and came out equal.
         self.compared = 0
+
+    def keep(self, compiled, wanted):
+        """Writes the folder of a program, once however often it is called."""
+        key = (id(compiled.native), str(wanted))
+        if key not in self._kept:
+            compiled.output_dir  # noqa: B018 - written when first asked for
+            # Holds the program too, so that no other one gets its id.
+            self._kept[key] = compiled
 
     @contextlib.contextmanager
     def watch(self):

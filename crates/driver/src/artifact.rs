@@ -1,15 +1,23 @@
 //! A program as a folder: everything needed to run it, as text.
 //!
 //! ```text
-//! compiled_meta.json              format version, platform, profile, parameters
+//! compiled_meta.json              format version, platform, profile, parameters, digests of the files
 //! passes_dump/00_frontend.tw      the tensor level
 //! passes_dump/01_after_lower.tw   the tile level, whole
+//! passes_dump/02_after_place.tw   the machine level, whole: to be read; nothing is loaded from it
 //! orchestration/NAME.tw           the orchestration of the machine level
 //! ptoas/UNIT.pto                  the kernels of each kind of task, placed
+//! report/memory.txt               where the tiles of each kernel lie
 //! ```
 //!
-//! Loading parses and verifies all of it: a folder that is incomplete or damaged is an error that names the file.
+//! What runs is `orchestration/` and `ptoas/`: edit them and load the folder again. The tensor and tile level are what
+//! `check levels` compares with, so it tells whether an edit changed the meaning. Loading parses and verifies all of it: a
+//! folder that is incomplete or damaged is an error that names the file. What was edited since the compile ([`edits`], by
+//! contents) is a warning of the loaded program that says what the edit does, or that it does nothing.
 
+mod memory;
+
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,12 +31,14 @@ use serde::{Deserialize, Serialize};
 use crate::compile::{Failure, Options};
 use crate::run::{Program, ProgramParam, ProgramParamKind};
 
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const META: &str = "compiled_meta.json";
 const TENSOR: &str = "passes_dump/00_frontend.tw";
+const TILE: &str = "passes_dump/01_after_lower.tw";
+const MACHINE: &str = "passes_dump/02_after_place.tw";
+const MEMORY: &str = "report/memory.txt";
 /// Characters of a file's name, without its ending.
 const MAX_NAME: usize = 100;
-const TILE: &str = "passes_dump/01_after_lower.tw";
 
 #[derive(Serialize, Deserialize)]
 struct Meta {
@@ -39,6 +49,9 @@ struct Meta {
     params: Vec<MetaParam>,
     /// Files of `ptoas/`, in the order of the kernels they hold.
     units: Vec<String>,
+    /// Every other file of the program and a digest of what was written. An edit is seen by what a file holds; its time
+    /// changes when a folder is copied, and need not when it is edited.
+    files: BTreeMap<String, String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -53,18 +66,32 @@ struct MetaParam {
 }
 
 impl Program {
-    /// Writes the folder, creating it if needed.
+    /// Writes the folder, creating it if needed. Files that an earlier program left in it are replaced or removed.
     pub fn save(&self, dir: &Path) -> io::Result<()> {
-        for sub in ["passes_dump", "orchestration", "ptoas"] {
-            fs::create_dir_all(dir.join(sub))?;
-        }
-        fs::write(dir.join(TENSOR), ir::text::print(&self.tensor))?;
-        fs::write(dir.join(TILE), ir::text::print(&self.tile))?;
-        fs::write(dir.join(orchestration_path(self.name())), ir::text::print(&orchestration(&self.machine)))?;
+        let mut files = BTreeMap::from([
+            (TENSOR.to_owned(), ir::text::print(&self.tensor)),
+            (TILE.to_owned(), ir::text::print(&self.tile)),
+            (MACHINE.to_owned(), ir::text::print(&self.machine)),
+            (orchestration_path(self.name()), ir::text::print(&orchestration(&self.machine))),
+            (MEMORY.to_owned(), memory::report(&self.machine)),
+        ]);
         let mut units = Vec::new();
         for (name, kernels) in units_of(&self.machine) {
-            fs::write(dir.join("ptoas").join(format!("{name}.pto")), pto::print(&self.machine, &kernels))?;
+            files.insert(unit_path(&name), pto::print(&self.machine, &kernels));
             units.push(name);
+        }
+        if let Ok(before) = meta_of(dir) {
+            for old in before.files.keys().filter(|f| !files.contains_key(*f) && is_inside(f)) {
+                match fs::remove_file(dir.join(old)) {
+                    Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                    _ => {}
+                }
+            }
+        }
+        for (name, text) in &files {
+            let path = dir.join(name);
+            fs::create_dir_all(path.parent().unwrap_or(dir))?;
+            fs::write(path, text)?;
         }
         let meta = Meta {
             format: FORMAT,
@@ -73,6 +100,7 @@ impl Program {
             profile: self.options.profile.to_string(),
             params: self.params.iter().map(MetaParam::of).collect(),
             units,
+            files: files.into_iter().map(|(name, text)| (name, digest(text.as_bytes()))).collect(),
         };
         let text = serde_json::to_string_pretty(&meta).map_err(io::Error::other)?;
         fs::write(dir.join(META), text + "\n")
@@ -82,11 +110,8 @@ impl Program {
     pub fn load(dir: &Path) -> Result<Program, Failure> {
         let folder = Folder { dir };
         let path = dir.join(META);
-        let meta: Meta = serde_json::from_str(&folder.read(META)?)
-            .map_err(|e| damaged(&path, &format!("is not a description of a compiled program: {e}")))?;
-        if meta.format != FORMAT {
-            return Err(damaged(&path, &format!("has format {}, and this version reads {FORMAT}", meta.format)));
-        }
+        let meta = meta_of(dir)?;
+        let notices = notices(dir, &meta)?;
         let arch: Arch =
             meta.arch.parse().map_err(|()| damaged(&path, &format!("names the platform {:?}", meta.arch)))?;
         let profile =
@@ -104,7 +129,7 @@ impl Program {
             if *unit != file_name(unit) {
                 return Err(damaged(&path, &format!("names the unit {unit:?}, which is not a file of the folder")));
             }
-            let name = format!("ptoas/{unit}.pto");
+            let name = unit_path(unit);
             let text = folder.read(&name)?;
             let shown = dir.join(&name).display().to_string();
             let functions =
@@ -121,8 +146,90 @@ impl Program {
                 Failure { errors, sources: program.sources.clone() }
             })?;
         }
-        Program::from_levels(tensor, tile, machine, params, &Options { arch, profile })
+        let mut program = Program::from_levels(tensor, tile, machine, params, &Options { arch, profile })?;
+        program.warnings = notices;
+        Ok(program)
     }
+}
+
+/// Files of the folder that are not what was written there when the program was compiled.
+pub fn edits(dir: &Path) -> Result<Vec<String>, Failure> {
+    edits_of(dir, &meta_of(dir)?)
+}
+
+fn edits_of(dir: &Path, meta: &Meta) -> Result<Vec<String>, Failure> {
+    let folder = Folder { dir };
+    let mut edited = Vec::new();
+    for (name, written) in &meta.files {
+        if !is_inside(name) {
+            return Err(damaged(&dir.join(META), &format!("names the file {name:?}, which is not one of the folder")));
+        }
+        let only_to_read = name == MACHINE || name == MEMORY;
+        if only_to_read && !dir.join(name).exists() {
+            continue;
+        }
+        if digest(folder.read(name)?.as_bytes()) != *written {
+            edited.push(name.clone());
+        }
+    }
+    Ok(edited)
+}
+
+/// What to say about the folder's edited files, and about files in `ptoas/` that the program does not have.
+fn notices(dir: &Path, meta: &Meta) -> Result<Vec<Diagnostic>, Failure> {
+    let mut notices = Vec::new();
+    let mut say = |name: &str, what: &str, help: &str| {
+        let notice = Diagnostic::warning("edited-artifact", format!("{} {what}", dir.join(name).display()));
+        notices.push(notice.help(help));
+    };
+    for name in edits_of(dir, meta)? {
+        if name == MEMORY {
+            continue;
+        }
+        if name == MACHINE {
+            say(&name, "was edited, which changes nothing: it is only a dump", "edit ptoas/ or orchestration/");
+        } else if name.starts_with("passes_dump/") {
+            let what = "was edited after the compile; this changes only what `check levels` compares with";
+            say(&name, what, "what runs is ptoas/ and orchestration/: edit those, or the kernel's source");
+        } else {
+            let what = "was edited after the compile; the edited text was verified, and is what runs";
+            say(&name, what, "`--check levels` compares it with the program as it was compiled");
+        }
+    }
+    for entry in fs::read_dir(dir.join("ptoas")).into_iter().flatten().flatten() {
+        let name = format!("ptoas/{}", entry.file_name().to_string_lossy());
+        if name.ends_with(".pto") && !meta.files.contains_key(&name) {
+            say(&name, "is no part of this program and is not run", "its tasks' files are named in compiled_meta.json");
+        }
+    }
+    notices.sort_by(|a, b| a.message.cmp(&b.message));
+    Ok(notices)
+}
+
+fn meta_of(dir: &Path) -> Result<Meta, Failure> {
+    #[derive(Deserialize)]
+    struct Version {
+        format: u32,
+    }
+    let path = dir.join(META);
+    let text = Folder { dir }.read(META)?;
+    let wrong = |e| damaged(&path, &format!("is not a description of a compiled program: {e}"));
+    let version: Version = serde_json::from_str(&text).map_err(wrong)?;
+    if version.format != FORMAT {
+        return Err(damaged(&path, &format!("has format {}, and this version reads {FORMAT}", version.format)));
+    }
+    serde_json::from_str(&text).map_err(wrong)
+}
+
+/// FNV-1a, 64 bits: tells an edit from none; nobody is kept from forging one.
+fn digest(bytes: &[u8]) -> String {
+    let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    format!("{hash:016x}")
+}
+
+/// A path of `compiled_meta.json` that stays in the folder.
+fn is_inside(name: &str) -> bool {
+    Path::new(name).components().all(|c| matches!(c, std::path::Component::Normal(_)))
 }
 
 struct Folder<'a> {
@@ -158,6 +265,10 @@ fn failure_of(errors: Vec<Diagnostic>, text: &str, shown: &str) -> Failure {
 fn orchestration_path(name: &str) -> String {
     let file: PathBuf = Path::new("orchestration").join(format!("{}.tw", file_name(name)));
     file.display().to_string()
+}
+
+fn unit_path(unit: &str) -> String {
+    format!("ptoas/{unit}.pto")
 }
 
 /// A name of the program's as the name of a file in the folder, whatever it contains.
@@ -232,10 +343,18 @@ impl MetaParam {
 
 #[cfg(test)]
 mod tests {
-    use super::file_name;
+    use super::{digest, file_name, is_inside};
+
+    #[test]
+    fn the_digest_is_the_published_function() {
+        // Test vectors of FNV-1a.
+        assert_eq!(digest(b""), "cbf29ce484222325");
+        assert_eq!(digest(b"foobar"), "85944171f73967e8");
+    }
 
     #[test]
     fn a_name_never_leaves_the_folder() {
+        assert!(is_inside("ptoas/a.pto") && !is_inside("../a.pto") && !is_inside("/a.pto") && !is_inside("a/../../b"));
         assert_eq!(file_name("../../escaped"), "______escaped");
         assert_eq!(file_name("add_scalar"), "add_scalar");
         assert_eq!(file_name(&"n".repeat(300)).len(), super::MAX_NAME);

@@ -14,6 +14,7 @@ mod compile;
 mod levels;
 mod run;
 
+pub use artifact::edits;
 pub use compile::{Failure, Options, compile};
 pub use levels::{Difference, Expected, LevelReport};
 pub use run::{Program, ProgramParam, ProgramParamKind, Report, RunOptions, params_of};

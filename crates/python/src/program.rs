@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use chip::Arch;
-use driver::{Failure, ProgramParam, ProgramParamKind, RunOptions};
+use driver::{ProgramParam, ProgramParamKind, RunOptions};
 use dtype::Scalar;
 use frontend::{ArgSpec, FunctionId, Rejected};
 use ir::Direction;
@@ -103,13 +103,20 @@ pub(crate) struct Program {
 
 #[pymethods]
 impl Program {
-    /// Reads an artifact folder. Raises ArtifactError if it is not one.
+    /// Reads an artifact folder. Raises ArtifactError if it is not one, and UnsupportedError for an edit that is legal
+    /// upstream and not here.
     #[staticmethod]
     fn load(py: Python<'_>, directory: PathBuf) -> PyResult<Program> {
         match py.detach(|| driver::Program::load(&directory)) {
             Ok(program) => Ok(Program { program: Arc::new(program) }),
             Err(f) => Err(failure::raise(py, &f, failure::Stage::Artifact)),
         }
+    }
+
+    /// The files of an artifact folder that were edited after the compile.
+    #[staticmethod]
+    fn edits(py: Python<'_>, directory: PathBuf) -> PyResult<Vec<String>> {
+        py.detach(|| driver::edits(&directory)).map_err(|f| failure::raise(py, &f, failure::Stage::Artifact))
     }
 
     fn save(&self, py: Python<'_>, directory: PathBuf) -> PyResult<()> {
