@@ -1,7 +1,7 @@
 """The options of a compile and of a run, under upstream's names.
 
 Fields that steer what we do: `platform`; `save_kernels`, `save_kernels_dir`, `dump_passes` and the records of a run,
-which keep the artifact folder of a direct call; `rtol` and `atol` of a replay. Records are not written yet, which is said.
+which keep the artifact folder of a direct call; `rtol` and `atol` of a replay. Records are not written yet.
 Hints that cannot change a result (ring sizes, device id, thread counts of the device) are accepted; they describe
 hardware that is not here.
 """
