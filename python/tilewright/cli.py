@@ -2,11 +2,13 @@
 
     tilewright run [-p PLATFORM] [--check levels] [--seed N] [--threads N] [--profile P] SCRIPT [ARGS...]
     tilewright replay DIR [--validate] [--check levels]
+    tilewright supports [-p PLATFORM] [--json] SCRIPT|FILE.pto
     tilewright lower SCRIPT.py:FUNCTION [--level tensor|tile|machine] [-p PLATFORM] [--arg x=f32[64,64]]...
     tilewright env
 
 Exit codes of `run`: 0 the script passed, 1 it failed, 2 usage, 3 a check found something (also if the script went on
 and passed), 4 it needs something unsupported, 130 interrupted. A code that the script exits with is kept.
+Those of `supports`: 0 nothing unsupported was found, 4 something was, 1 only something wrong.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import runpy
 import sys
 import traceback
 
-from . import replay
+from . import replay, supports
 from . import session as sessions
 from .config import PLATFORMS
 from .errors import TilewrightError
@@ -72,6 +74,14 @@ def main(argv=None):
     )
     lower.set_defaults(do=_lower)
 
+    support = commands.add_parser("supports", help="list everything of a script or .pto file that is not supported")
+    support.description = supports.__doc__.split("\n\n", 1)[1]
+    support.formatter_class = argparse.RawDescriptionHelpFormatter
+    support.add_argument("file", metavar="SCRIPT|FILE.pto")
+    support.add_argument("-p", "--platform", choices=PLATFORMS, default="a2a3", help="default a2a3")
+    support.add_argument("--json", action="store_true", help="the same as JSON")
+    support.set_defaults(do=supports.main)
+
     env = commands.add_parser("env", help="print shell exports that put the drop-in `pypto` first")
     env.set_defaults(do=_env)
 
@@ -101,7 +111,7 @@ def _run(options, parser):
     for late in ("--check", "--seed", "--threads", "--profile"):
         if any(a == late or a.startswith(late + "=") for a in options.args):
             print(f"tilewright: {late} after SCRIPT goes to the script; ours stand before it", file=sys.stderr)
-    _prepare(options.script, options.args)
+    prepare(options.script, options.args)
     code = exit_code(lambda: runpy.run_path(options.script, run_name="__main__"))
     session = sessions.script_session()
     if session is not None and session.findings and code != 3:
@@ -122,7 +132,7 @@ def _run(options, parser):
     return code
 
 
-def _prepare(script, args):
+def prepare(script, args):
     """The script's folder first, as Python does, then the drop-in."""
     sys.argv = [script, *args]
     folder = os.path.dirname(os.path.abspath(script))
@@ -188,7 +198,7 @@ def _lower(options, parser):
             given[argument] = _parse_argument(value)
         except ValueError as error:
             parser.error(f"--arg {text}: {error}")
-    _prepare(path, [])
+    prepare(path, [])
     return exit_code(lambda: _print_lowered(path, name, given, options, parser))
 
 

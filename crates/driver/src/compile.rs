@@ -7,6 +7,9 @@ use frontend::{ArgSpec, Environment, FunctionId};
 
 use crate::run::Program;
 
+/// Errors shown; all of them are in the data.
+const MOST_SHOWN: usize = 20;
+
 /// What a program is compiled for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -42,9 +45,14 @@ impl Failure {
         self.errors.first().map_or(diag::Kind::Invalid, |e| e.kind)
     }
 
-    /// All errors as text, with the user's lines.
+    /// The errors as text, with the user's lines: as many as people read.
     pub fn render(&self) -> String {
-        self.errors.iter().map(|e| diag::render(e, &self.sources)).collect::<Vec<_>>().join("\n\n")
+        let mut texts: Vec<String> =
+            self.errors.iter().take(MOST_SHOWN).map(|e| diag::render(e, &self.sources)).collect();
+        if self.errors.len() > MOST_SHOWN {
+            texts.push(format!("and {} more errors", self.errors.len() - MOST_SHOWN));
+        }
+        texts.join("\n\n")
     }
 }
 
@@ -58,4 +66,23 @@ pub fn compile(
     let specialised = frontend::specialise(environment, entry, args, options.arch)
         .map_err(|r| Failure { errors: r.errors, sources: r.sources })?;
     Program::from_tensor_level(specialised, args, options)
+}
+
+/// Everything that `entry` uses and is not supported: what compiling it for `args` comes across, if it has types to be
+/// compiled for, and what only reading the source finds.
+pub struct Support {
+    pub compile: Option<Result<(), Failure>>,
+    pub survey: Failure,
+}
+
+/// Finds out what of a function is supported, and runs nothing.
+pub fn support(
+    environment: &dyn Environment,
+    entry: FunctionId,
+    args: Option<&[ArgSpec]>,
+    options: &Options,
+) -> Support {
+    let (errors, sources) = frontend::survey(environment, entry);
+    let compile = args.map(|args| compile(environment, entry, args, options).map(drop));
+    Support { compile, survey: Failure { errors, sources } }
 }

@@ -11,10 +11,12 @@
 
 mod artifact;
 mod compile;
+mod kernels;
 mod levels;
 mod run;
 
 pub use artifact::edits;
-pub use compile::{Failure, Options, compile};
+pub use compile::{Failure, Options, Support, compile, support};
+pub use kernels::unsupported_in_kernels;
 pub use levels::{Difference, Expected, LevelReport};
 pub use run::{Program, ProgramParam, ProgramParamKind, Report, RunOptions, params_of};

@@ -31,7 +31,7 @@ pub(crate) enum Fail {
 pub(crate) type Res<T> = Result<T, Fail>;
 
 /// Errors after which a specialisation gives up: more would be noise.
-pub(crate) const MOST_ERRORS: usize = 20;
+pub(crate) const MOST_ERRORS: usize = 500;
 
 /// The program so far, with what is known about its values.
 pub(crate) struct Program {

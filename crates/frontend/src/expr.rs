@@ -13,6 +13,18 @@ const UNSUPPORTED_DTYPES: &[&str] = &["FP64", "FP8E4M3FN", "FP8E5M2", "FP8E8M0",
 /// Expressions in expressions (and in the helpers they call): beyond, the host's stack is at risk.
 const DEEPEST: usize = 200;
 
+/// What an expression is that kernels cannot have anywhere.
+pub(crate) fn unsupported_expression(expr: &Expr) -> Option<&'static str> {
+    Some(match expr {
+        Expr::Lambda(_) => "a lambda",
+        Expr::Named(_) => "an assignment expression (`:=`)",
+        Expr::Dict(_) | Expr::DictComp(_) => "a dictionary",
+        Expr::Set(_) | Expr::SetComp(_) => "a set",
+        Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => "a coroutine expression",
+        _ => return None,
+    })
+}
+
 impl Cx<'_> {
     pub(crate) fn eval(&mut self, expr: &Expr) -> Res<Held> {
         let at = expr.range();
@@ -59,17 +71,10 @@ impl Cx<'_> {
             Expr::ListComp(c) => self.comprehension(&c.elt, &c.generators, at),
             Expr::Generator(c) => self.comprehension(&c.elt, &c.generators, at),
             Expr::FString(f) => self.f_string(f),
-            Expr::Lambda(_) => Err(self.no_expression("a lambda", at)),
-            Expr::Named(_) => Err(self.no_expression("an assignment expression (`:=`)", at)),
-            Expr::Dict(_) | Expr::DictComp(_) => Err(self.no_expression("a dictionary", at)),
-            Expr::Set(_) | Expr::SetComp(_) => Err(self.no_expression("a set", at)),
-            Expr::Await(_) | Expr::Yield(_) | Expr::YieldFrom(_) => {
-                Err(self.no_expression("a coroutine expression", at))
-            }
             Expr::Starred(_) => Err(self.no_expression("an unpacking `*`", at)),
             Expr::EllipsisLiteral(_) => Err(self.no_expression("`...`", at)),
             Expr::Slice(_) => Err(self.no_expression("a slice outside `[…]`", at)),
-            _ => Err(self.no_expression("this expression", at)),
+            other => Err(self.no_expression(unsupported_expression(other).unwrap_or("this expression"), at)),
         }
     }
 

@@ -40,12 +40,15 @@ mod source;
 mod stmt;
 mod subscript;
 mod suggest;
+mod survey;
 mod transposes;
 mod value;
 
 pub use environment::{
     ArgSpec, DimSpec, Environment, FunctionId, FunctionKind, FunctionSource, Known, Lookup, ParamKind, ParamSpec,
 };
+
+pub use survey::survey;
 
 use chip::Arch;
 use diag::{Diagnostic, Sources};

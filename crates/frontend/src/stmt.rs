@@ -6,7 +6,7 @@ use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::call::is_submit;
-use crate::cx::{Cx, Fail, MOST_ERRORS, Res};
+use crate::cx::{Cx, MOST_ERRORS, Res};
 use crate::liveness::{assigned, changes_in_place};
 use crate::loops::{ACTIVE, DONE, leaves};
 use crate::names::dotted;
@@ -44,6 +44,36 @@ pub(crate) fn holds(held: &Held, tile: ir::Value) -> bool {
 pub(crate) fn gives_handle(source: &Expr) -> bool {
     let Expr::Call(call) = source else { return false };
     matches!(&*call.func, Expr::Attribute(a) if changes_in_place(a.attr.as_str()))
+}
+
+/// Why a statement cannot be in a kernel at all, and what to write instead.
+pub(crate) fn unsupported_statement(stmt: &Stmt) -> Option<(String, &'static str)> {
+    let what = match stmt {
+        Stmt::Assign(_) | Stmt::AnnAssign(_) | Stmt::AugAssign(_) | Stmt::Expr(_) | Stmt::Return(_) => return None,
+        Stmt::For(_) | Stmt::While(_) | Stmt::If(_) | Stmt::With(_) => return None,
+        Stmt::Pass(_) | Stmt::Break(_) | Stmt::Continue(_) => return None,
+        Stmt::FunctionDef(_) => "a nested function",
+        Stmt::ClassDef(_) => "a class",
+        Stmt::Delete(_) => "`del`",
+        Stmt::TypeAlias(_) => "a type alias",
+        Stmt::Match(_) => "`match`",
+        Stmt::Raise(_) => "`raise`",
+        Stmt::Try(_) => "`try`",
+        Stmt::Assert(_) => "`assert`",
+        Stmt::Import(_) | Stmt::ImportFrom(_) => "an import",
+        Stmt::Global(_) => "`global`",
+        Stmt::Nonlocal(_) => "`nonlocal`",
+        _ => "this statement",
+    };
+    let help = match stmt {
+        Stmt::Assert(_) => "use `pl.static_assert` for what is known at compile time, or assert outside of the kernel",
+        Stmt::Import(_) | Stmt::ImportFrom(_) => "import at module level",
+        Stmt::FunctionDef(_) => "define a helper at module level with `@pl.jit.inline`",
+        _ => {
+            "assignments, `for` over `pl.range` and its kin, `while`, `if`, `with pl.at(…)`, `return` and calls are supported"
+        }
+    };
+    Some((format!("{what} is not supported in a kernel"), help))
 }
 
 impl Cx<'_> {
@@ -142,38 +172,12 @@ impl Cx<'_> {
             Stmt::Pass(_) => {}
             Stmt::Break(s) => self.leave_loop("break", s.range())?,
             Stmt::Continue(s) => self.leave_loop("continue", s.range())?,
-            other => return Err(self.unsupported_statement(other)),
+            other => {
+                let (message, help) = unsupported_statement(other).unwrap_or_default();
+                return Err(self.unsupported("unsupported-statement", other, message).help(help).into());
+            }
         }
         Ok(Flow::Next)
-    }
-
-    fn unsupported_statement(&self, stmt: &Stmt) -> Fail {
-        let what = match stmt {
-            Stmt::FunctionDef(_) => "a nested function",
-            Stmt::ClassDef(_) => "a class",
-            Stmt::Delete(_) => "`del`",
-            Stmt::TypeAlias(_) => "a type alias",
-            Stmt::Match(_) => "`match`",
-            Stmt::Raise(_) => "`raise`",
-            Stmt::Try(_) => "`try`",
-            Stmt::Assert(_) => "`assert`",
-            Stmt::Import(_) | Stmt::ImportFrom(_) => "an import",
-            Stmt::Global(_) => "`global`",
-            Stmt::Nonlocal(_) => "`nonlocal`",
-            _ => "this statement",
-        };
-        let help = match stmt {
-            Stmt::Assert(_) => {
-                "use `pl.static_assert` for what is known at compile time, or assert outside of the kernel"
-            }
-            Stmt::Import(_) | Stmt::ImportFrom(_) => "import at module level",
-            Stmt::FunctionDef(_) => "define a helper at module level with `@pl.jit.inline`",
-            _ => {
-                "assignments, `for` over `pl.range` and its kin, `while`, `if`, `with pl.at(…)`, `return` and calls are supported"
-            }
-        };
-        let message = format!("{what} is not supported in a kernel");
-        self.unsupported("unsupported-statement", stmt, message).help(help).into()
     }
 
     /// Binds a target to a value; `source` is the expression that it comes from.

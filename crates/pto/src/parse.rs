@@ -8,6 +8,7 @@
 mod arith;
 mod attributes;
 mod ops;
+mod recover;
 
 use std::collections::BTreeMap;
 
@@ -25,7 +26,8 @@ use attributes::{Attributes, Item};
 /// Deeper regions, modules and locations are refused, so that no recursion can overflow the stack.
 const MAX_DEPTH: usize = 100;
 
-/// Reads the functions of a module. Files that locations name are added to `sources`, where the functions' spans point;
+/// Reads the functions of a module. Errors are all of its unsupported operations, and the first of any other kind.
+/// Files that locations name are added to `sources`, where the functions' spans point;
 /// spans of the errors point into [`ir::text::sources`]`(text, path)`.
 pub fn parse(text: &str, _path: &str, sources: &mut Sources) -> std::result::Result<Vec<Function>, Vec<Diagnostic>> {
     let mut parser = Parser {
@@ -34,17 +36,21 @@ pub fn parse(text: &str, _path: &str, sources: &mut Sources) -> std::result::Res
         aliases: aliases(text),
         sources,
         functions: Vec::new(),
+        skipped: Vec::new(),
     };
-    match parser.items(0) {
-        Ok(()) => Ok(parser.functions),
-        Err(e) => {
-            let mut d = e.diagnostic(text, FileId(0));
-            if e.code.starts_with("unsupported") {
-                d.kind = Kind::Unsupported;
-            }
-            Err(vec![d])
-        }
+    let end = parser.items(0);
+    let errors: Vec<SyntaxError> = parser.skipped.into_iter().chain(end.err()).collect();
+    if errors.is_empty() {
+        return Ok(parser.functions);
     }
+    let diagnostic = |e: &SyntaxError| {
+        let mut d = e.diagnostic(text, FileId(0));
+        if e.code.starts_with("unsupported") {
+            d.kind = Kind::Unsupported;
+        }
+        d
+    };
+    Err(errors.iter().map(diagnostic).collect())
 }
 
 /// The architecture that the text names; without one it is A3 (§1.3). Decides the layout of `left` tiles.
@@ -74,6 +80,8 @@ struct Parser<'t, 's> {
     aliases: BTreeMap<&'t str, usize>,
     sources: &'s mut Sources,
     functions: Vec<Function>,
+    /// Unsupported operations that were read over ([`recover`]).
+    skipped: Vec<SyntaxError>,
 }
 
 /// A place in the user's source, and an origin.
@@ -242,6 +250,7 @@ impl<'t> Parser<'t, '_> {
             defined: Vec::new(),
             block: Block::new(0),
             depth: 0,
+            blind: false,
         };
         body.params()?;
         if body.p.c.eat("->") {
@@ -337,6 +346,8 @@ struct Body<'p, 't, 's> {
     defined: Vec<String>,
     block: Block,
     depth: usize,
+    /// Names may be undefined because what defines them was read over.
+    blind: bool,
 }
 
 /// A name of a result, and how many results it stands for (`%r:2`).
@@ -492,7 +503,11 @@ impl<'t> Body<'_, 't, '_> {
             if self.p.c.at_end() {
                 return Err(self.p.c.unexpected("`}`"));
             }
-            self.operation()?;
+            let (start, block, depth) = (self.p.mark(), self.block, self.depth);
+            if let Err(error) = self.operation() {
+                (self.block, self.depth) = (block, depth);
+                self.recover(start, error)?;
+            }
         }
         Ok(())
     }

@@ -2,8 +2,8 @@
 //!
 //! A shell over `driver`. Three questions have a file each: what names mean in the caller's Python ([`environment`]),
 //! where an array's bytes are ([`array`], [`dlpack`]), and how a program is compiled, run, saved and loaded
-//! ([`program`]). Errors become the exceptions of `tilewright.errors` in [`failure`]. The interpreter is released while
-//! programs compile and run.
+//! ([`program`]). The op table is data for the manual ([`table`]). Errors become the exceptions of `tilewright.errors` in
+//! [`failure`]. The interpreter is released while programs compile and run.
 
 mod array;
 mod dlpack;
@@ -11,6 +11,7 @@ mod environment;
 mod failure;
 mod number;
 mod program;
+mod table;
 
 use pyo3::prelude::*;
 
@@ -41,6 +42,9 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(program::compile, module)?)?;
     module.add_function(wrap_pyfunction!(program::callees, module)?)?;
     module.add_function(wrap_pyfunction!(program::check_syntax, module)?)?;
+    module.add_function(wrap_pyfunction!(program::support, module)?)?;
+    module.add_function(wrap_pyfunction!(program::support_of_kernels, module)?)?;
     module.add_function(wrap_pyfunction!(machine, module)?)?;
+    module.add_function(wrap_pyfunction!(table::op_table, module)?)?;
     Ok(())
 }

@@ -86,6 +86,53 @@ pub(crate) fn check_syntax(py: Python<'_>, path: &str, text: &str) -> PyResult<(
     frontend::check_syntax(path, text).map_err(|r| rejected(py, r))
 }
 
+/// What a function is found to need: whether it compiles (None without `args`), what its compile came across, and what
+/// reading it and its helpers finds. Each as (kind, code, message, place).
+type Need = (&'static str, &'static str, String, Option<String>);
+
+/// Finds out what of function number `entry` is supported; `args` as for [`compile`], or None to read it only.
+#[pyfunction]
+pub(crate) fn support(
+    py: Python<'_>,
+    functions: Py<PyAny>,
+    entry: u32,
+    args: Option<Vec<Bound<'_, PyTuple>>>,
+    platform: &str,
+) -> PyResult<(Option<bool>, Vec<Need>, Vec<Need>)> {
+    let args = args.map(|args| args.iter().map(spec).collect::<PyResult<Vec<_>>>()).transpose()?;
+    let options = driver::Options::new(arch(platform)?);
+    let names = Names::new(functions);
+    let found = py.detach(|| driver::support(&names, FunctionId(entry), args.as_deref(), &options));
+    if let Some(error) = names.take_error() {
+        return Err(error);
+    }
+    let compiles = found.compile.as_ref().map(Result::is_ok);
+    let compile = found.compile.and_then(Result::err).map_or(Vec::new(), |f| needs(&f));
+    Ok((compiles, compile, needs(&found.survey)))
+}
+
+/// Names of the functions of a `.pto` text that this machine can run, and what keeps the others from it.
+#[pyfunction]
+pub(crate) fn support_of_kernels(
+    py: Python<'_>,
+    text: &str,
+    path: &str,
+    platform: &str,
+) -> PyResult<(Vec<String>, Vec<Need>)> {
+    let options = driver::Options::new(arch(platform)?);
+    let (runnable, failure) = py.detach(|| driver::unsupported_in_kernels(text, path, &options));
+    Ok((runnable, needs(&failure)))
+}
+
+fn needs(failure: &Failure) -> Vec<Need> {
+    let need = |e: &diag::Diagnostic| {
+        let kind = if e.kind == diag::Kind::Unsupported { "unsupported" } else { "error" };
+        let place = e.primary.as_ref().map(|l| failure.sources.place(l.span));
+        (kind, e.code, e.message.clone(), place)
+    };
+    failure.errors.iter().map(need).collect()
+}
+
 fn spec(tuple: &Bound<'_, PyTuple>) -> PyResult<ArgSpec> {
     let dtype = number::dtype(&tuple.get_item(1)?.extract::<String>()?)?;
     Ok(match tuple.get_item(0)?.extract::<String>()?.as_str() {
