@@ -57,7 +57,10 @@ def main(argv=None):
 
     lower = commands.add_parser("lower", help="print a function of a script at one level")
     lower.add_argument("target", metavar="SCRIPT.py:FUNCTION")
-    lower.description = "Prints a @pl.jit function, or a @pl.program or function of one, at one level. The script is imported: its top level runs, not its __main__ part."
+    lower.description = (
+        "Prints a @pl.jit function, or a @pl.program or function of one, at one level. "
+        "The script is imported: its top level runs, not its __main__ part."
+    )
     lower.add_argument(
         "--level",
         choices=["tensor", "tile", "machine"],

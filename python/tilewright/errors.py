@@ -93,7 +93,7 @@ _OF_SOURCE = {
 
 def of(stage, kind, message, diagnostics):
     """The exception for errors that the compiler reports: `stage` is where, `kind` what they mean for a command."""
-    if stage == "artifact":
+    if stage == "artifact" and kind != "unsupported":
         return ArtifactError(message, diagnostics)
     if kind == "finding":
         return FindingError(message, diagnostics)
