@@ -73,9 +73,9 @@ def page():
         "Every operation of every level, from the op table (`crates/ir/src/ops.rs`), written by",
         "`UPDATE_EXPECT=1 .venv/bin/python -m pytest tests/python/test_manual.py`. Each names a program of the",
         "language, below, that contains it; the tests run all of them on both machines, at every level, and they",
-        "compare themselves with NumPy. Element types by machine are in [support.md](support.md), the names of the language in",
-        "[language.md](language.md), the texts in [ir.md](ir.md). *Evidence* is where the meaning comes from: a",
-        "published figure of the device, upstream's golden generators, documentation, or inference.",
+        "compare themselves with NumPy. Element types by machine are in [support.md](support.md), the names of the",
+        "language in [language.md](language.md), the texts in [ir.md](ir.md). *Evidence* is where the meaning comes",
+        "from: a published figure of the device, upstream's golden generators, documentation, or inference.",
         "",
     ]
     for op in TABLE:
