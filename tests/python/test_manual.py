@@ -20,8 +20,19 @@ TABLE = _native.op_table()
 NAMES = {op["name"] for op in TABLE}
 #: (program, machine) -> the operations it has at some level.
 FOUND = {}
-#: Operations that no program of the language can have yet: kernels in `.pto` only, or not at all.
-WITHOUT = {}
+#: Operations that have no program yet; most cannot be written in the language yet, only in `.pto`. This list only
+#: shrinks: one that a program has must leave it, and a new operation of the table needs a program.
+WITHOUT = set(
+    """
+    bitcast gather get_subblock_idx mgather mscatter scatter set_validshape subview
+    tand tands task_is_valid tcmp tcmps tcolargmax tcolargmin tcolprod
+    tensor_bitcast tensor_stride tfmod tfmods tgather tgather.mask tgatherb tlrelu
+    tmatmul.bias tmov tmrgsort tmrgsort.lists tnot tor tors tpartadd
+    tpartmax tpartmin tpartmul tprelu trandom trem trems trowargmax
+    trowargmin trowprod tscatter tscatter.mask tsel tsels tshl tshls
+    tshr tshrs tsort32 ttri txor txors
+    """.split()
+)
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -42,7 +53,7 @@ LEVELS = ["tensor", "tile", "machine"]
 
 def operations(text):
     """Names of the operations of a program's text: the first word of a line, or the one after `=`."""
-    words = re.findall(r"^\s*(?:[%@][^=\n]*=\s*)?([a-z_][a-z0-9_]*)", text, re.MULTILINE)
+    words = re.findall(r"^\s*(?:op\d+: )?(?:[%@][^=\n]*=\s*)?([a-z_][a-z0-9_.]*)", text, re.MULTILINE)
     return {w for w in words if w in NAMES}
 
 
@@ -59,11 +70,11 @@ def ran_all():
 def test_every_operation_has_a_program():
     if not ran_all():
         pytest.skip("not run: some programs did not run")
-    missing = sorted(op for op in NAMES - set(WITHOUT) if not programs_of(op))
+    missing = sorted(op for op in NAMES - WITHOUT if not programs_of(op))
     assert not missing, f"no program has {', '.join(missing)}: add one to manual_programs.py"
     reached = sorted(op for op in WITHOUT if programs_of(op))
     assert not reached, f"{', '.join(reached)} have a program now: take them off WITHOUT"
-    assert set(WITHOUT) <= NAMES
+    assert WITHOUT <= NAMES
 
 
 def page():
@@ -111,7 +122,7 @@ def facts(op):
 def program_link(op):
     found = programs_of(op)
     if not found:
-        return f"none: {WITHOUT.get(op, '')}"
+        return "none yet"
     anchor = re.sub(r"[^\w\- ]", "", heading(found[0]).lower()).replace(" ", "-")
     return f"[{found[0]}](#{anchor})"
 
@@ -125,4 +136,4 @@ def test_the_manual_is_current():
 
 
 def test_operations_are_found_in_text():
-    assert operations("  %1 = tadd %2\n  for %i\n // tsub\n  %x, %y = if %c") == {"tadd", "for", "if"}
+    assert operations("  op3: %1 = tadd %2\n  for %i\n // tsub\n  %x, %y = if %c") == {"tadd", "for", "if"}

@@ -207,7 +207,7 @@ def test_all_of_a_pto_file(report):
 
 
 def test_a_syntax_error_ends_it(report):
-    found = report(PTO.replace("pto.last %c0", "pto.last %c0\n    )"), "-p", "a5", name="kernels.pto")
+    found = report(PTO.replace("pto.last %c0", "pto.last %c0\n    %z = arith.addi )"), "-p", "a5", name="kernels.pto")
     assert set(places(found)) == {5, 8, 9, 11, 14} and set(places(found, "error")) == {15}
 
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use chip::Arch;
-use driver::{ProgramParam, ProgramParamKind, RunOptions};
+use driver::{Failure, ProgramParam, ProgramParamKind, RunOptions};
 use dtype::Scalar;
 use frontend::{ArgSpec, FunctionId, Rejected};
 use ir::Direction;
