@@ -86,10 +86,8 @@ impl Walk<'_> {
                     self.refuse(&*call.func, "unsupported-op", format!("`{text}` is not supported"));
                 }
             }
-            Some(Known::Function(id)) => {
-                if self.environment.function(id).kind != FunctionKind::Entry {
-                    self.helpers.push(id);
-                }
+            Some(Known::Function(id)) if self.environment.function(id).kind != FunctionKind::Entry => {
+                self.helpers.push(id);
             }
             Some(Known::Other(what)) if what.starts_with("@pl.") => {
                 let text = self.parsed.text(&*call.func).to_owned();
