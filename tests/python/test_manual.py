@@ -20,8 +20,8 @@ TABLE = _native.op_table()
 NAMES = {op["name"] for op in TABLE}
 #: (program, machine) -> the operations it has at some level.
 FOUND = {}
-#: Operations that have no program yet; most cannot be written in the language yet, only in `.pto`. This list only
-#: shrinks: one that a program has must leave it, and a new operation of the table needs a program.
+#: Operations that have no program here yet. This list only shrinks: one that a program has must leave it, and a new
+#: operation of the table needs a program.
 WITHOUT = set(
     """
     bitcast gather get_subblock_idx mgather mscatter scatter set_validshape subview

@@ -62,14 +62,14 @@ def test_everything_is_found_also_behind_the_first(report):
         + """
 @pl.jit.inline
 def helper(t):
-    return pl.sort32(t, t)                      # 8
+    return pl.aiv_shard(t, t)                      # 8
 
 @pl.jit
 def f(x: pl.Tensor[[16, 64], F], y: pl.Out[pl.Tensor[[16, 64], F]]):
     with pl.at(level=pl.Level.CORE_GROUP):
         t = helper(x[:, :])
         for i in pl.range(t):                   # never entered by a compile: t has no value
-            u = pl.mrgsort(pl.sin(t), block_len=64)  # 15
+            u = pl.paged_gather(pl.aic_gather(t), block_len=64)  # 15
             v = {1: 2}                          # 16
         try:                                    # 17
             y[:, :] = u
@@ -80,7 +80,7 @@ def f(x: pl.Tensor[[16, 64], F], y: pl.Out[pl.Tensor[[16, 64], F]]):
 @pl.jit
 def g(x: pl.Tensor[[16, 64], F], y: pl.Out[pl.Tensor[[16, 64], F]]):
     with pl.at(level=pl.Level.CORE_GROUP):
-        y[:, :] = pl.cos(x[:, :])               # 26
+        y[:, :] = pl.matmul_mx(x[:, :])               # 26
         if False:
             y[:, :] = helper(x[:, :])
     return y
@@ -88,11 +88,11 @@ def g(x: pl.Tensor[[16, 64], F], y: pl.Out[pl.Tensor[[16, 64], F]]):
     )
     lines = places(found)
     assert set(lines) == {8, 15, 16, 17, 26}, lines
-    assert "sort32" in lines[8] and "a dictionary" in lines[16] and "`try`" in lines[17]
+    assert "aiv_shard" in lines[8] and "a dictionary" in lines[16] and "`try`" in lines[17]
     at_15 = {f["message"] for f in found["findings"] if f["place"].split(":")[1] == "15"}
-    assert any("mrgsort" in m for m in at_15) and any("sin" in m for m in at_15)
+    assert any("paged_gather" in m for m in at_15) and any("aic_gather" in m for m in at_15)
     assert {k["name"]: k["verdict"] for k in found["kernels"]} == {"f": "refused", "g": "refused"}
-    assert next(f for f in found["findings"] if "sort32" in f["message"])["kernels"] == ["f", "g"]
+    assert next(f for f in found["findings"] if "aiv_shard" in f["message"])["kernels"] == ["f", "g"]
 
 
 def test_code_that_the_compile_leaves_out_is_said_to_be(report):
@@ -105,7 +105,7 @@ DEVICE = False
 def f(x: pl.Tensor[[16, 64], F], y: pl.Out[pl.Tensor[[16, 64], F]]):
     with pl.at(level=pl.Level.CORE_GROUP):
         if DEVICE:
-            y[:, :] = pl.cos(x[:, :])
+            y[:, :] = pl.matmul_mx(x[:, :])
         else:
             y[:, :] = pl.exp(x[:, :])
     return y
@@ -122,13 +122,13 @@ def test_kernels_without_shapes_and_those_made_in_functions_are_read(report):
 @pl.jit
 def bare(x: pl.Tensor, y: pl.Out[pl.Tensor]):
     with pl.at(level=pl.Level.CORE_GROUP):
-        y[:, :] = pl.cos(x[:, :])               # 9
+        y[:, :] = pl.matmul_mx(x[:, :])               # 9
 
 def build(n):
     @pl.jit
     def made(x: pl.Tensor[[n, 64], F], y: pl.Out[pl.Tensor[[n, 64], F]]):
         with pl.at(level=pl.Level.CORE_GROUP):
-            y[:, :] = pl.sin(x[:, :])           # 15
+            y[:, :] = pl.aic_gather(x[:, :])           # 15
         return y
     return made
 """
