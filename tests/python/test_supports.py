@@ -62,7 +62,7 @@ def test_everything_is_found_also_behind_the_first(report):
         + """
 @pl.jit.inline
 def helper(t):
-    return pl.aiv_shard(t, t)                      # 8
+    return pl.matmul_mx_acc(t, t)                      # 8
 
 @pl.jit
 def f(x: pl.Tensor[[16, 64], F], y: pl.Out[pl.Tensor[[16, 64], F]]):
@@ -88,11 +88,11 @@ def g(x: pl.Tensor[[16, 64], F], y: pl.Out[pl.Tensor[[16, 64], F]]):
     )
     lines = places(found)
     assert set(lines) == {8, 15, 16, 17, 26}, lines
-    assert "aiv_shard" in lines[8] and "a dictionary" in lines[16] and "`try`" in lines[17]
+    assert "matmul_mx_acc" in lines[8] and "a dictionary" in lines[16] and "`try`" in lines[17]
     at_15 = {f["message"] for f in found["findings"] if f["place"].split(":")[1] == "15"}
     assert any("paged_gather" in m for m in at_15) and any("aic_gather" in m for m in at_15)
     assert {k["name"]: k["verdict"] for k in found["kernels"]} == {"f": "refused", "g": "refused"}
-    assert next(f for f in found["findings"] if "aiv_shard" in f["message"])["kernels"] == ["f", "g"]
+    assert next(f for f in found["findings"] if "matmul_mx_acc" in f["message"])["kernels"] == ["f", "g"]
 
 
 def test_code_that_the_compile_leaves_out_is_said_to_be(report):
