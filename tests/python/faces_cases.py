@@ -136,9 +136,9 @@ def elementwise():
     )
     x, y, z = (numbers(f"chain{v}", (8, 32), F32, -3, 3) for v in "xyz")
     yield Case("addc", "out[:, :] = pl.addc(x, y, z)", {"x": x, "y": y, "z": z}, {"out": (x + y) + z})
-    yield Case("subc", "out[:, :] = pl.subc(x, y, z)", {"x": x, "y": y, "z": z}, {"out": (x - y) - z})
+    yield Case("subc", "out[:, :] = pl.subc(x, y, z)", {"x": x, "y": y, "z": z}, {"out": (x - y) + z})
     yield Case("addsc", "out[:, :] = pl.addsc(x, 1.5, z)", {"x": x, "z": z}, {"out": (x + F32(1.5)) + z})
-    yield Case("subsc", "out[:, :] = pl.subsc(x, 1.5, z)", {"x": x, "z": z}, {"out": (x - F32(1.5)) - z})
+    yield Case("subsc", "out[:, :] = pl.subsc(x, 1.5, z)", {"x": x, "z": z}, {"out": (x - F32(1.5)) + z})
 
 
 def remainder(a, b):

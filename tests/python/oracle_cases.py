@@ -55,7 +55,8 @@ class Context:
         """To the element type, NaN canonical; integers have been wrapped already."""
         if not self.float:
             return values.astype(self.dtype)
-        out = values.astype(self.dtype)
+        with np.errstate(all="ignore"):
+            out = values.astype(self.dtype)
         return np.where(np.isnan(values), np.array(np.nan, self.dtype), out).astype(self.dtype)
 
 
@@ -235,6 +236,202 @@ def cast(to, mode):
     return expected
 
 
+def widened(cx, *operands):
+    """Exact, in a type whose comparisons do not warn of NaN."""
+    return [o.astype(np.float64) if cx.float else o for o in operands]
+
+
+def leaky(cx, a, b):
+    return np.where(widened(cx, a)[0] > 0, a, elementwise(lambda x, y: x * y)(cx, a, b))
+
+
+def leaky_nan(cx, a, b):
+    """NaN stays what it is."""
+    return np.where(np.isnan(widened(cx, a)[0]), a, leaky(cx, a, b))
+
+
+def chained(first, second):
+    def expected(cx, a, b, c):
+        return second(cx, first(cx, a, b), c)
+
+    return expected
+
+
+def subtract(cx, a, b):
+    return elementwise(lambda x, y: x - y)(cx, a, b)
+
+
+def picked(cx, a, b):
+    x, y = widened(cx, a, b)
+    return np.where(x < y, a, b)
+
+
+def reduced_sine(x, cosine):
+    """The f32 recipe of `dsl.md` §4.2, every step rounded to f32."""
+    f = np.float32
+    scaled = x * f(0.31830988732818603515625)
+    k = (
+        np.rint(scaled + f(0.5))
+        if cosine
+        else np.copysign(np.floor(np.abs(scaled.astype(np.float64)) + 0.5), x).astype(f)
+    )
+    t = x - k * f(3.140625)
+    t = t - k * f(0.0009670257568359375)
+    if cosine:
+        t = t + f(1.57079637050628662109375)
+    t = t - k * f(6.2771141529083251953125e-7)
+    t = t - k * f(1.21644916362129151821e-10)
+    t = t + k * f(1.0290623200529979163e-13)
+    if cosine:
+        t = t + f(-4.371139000189375e-8)
+    sign = np.floor(k * f(0.5)) * f(4) - k * f(2) + f(1)
+    u = t * t
+    p = u * f(2.604926501e-6) + f(-1.980894471e-4)
+    p = p * u + f(8.333049340e-3)
+    p = p * u + f(-1.666665792e-1)
+    p = p * u + f(1)
+    return sign * (t * p)
+
+
+def sine(cosine):
+    return lambda cx, a: cx.round(reduced_sine(a, cosine))
+
+
+def columns_of(cx, a, i):
+    return np.take_along_axis(a, i.astype(np.int64), axis=1)
+
+
+def scattered(cx, a, i, b):
+    """Later columns win."""
+    out = a.copy()
+    for column in range(i.shape[1]):
+        out[np.arange(a.shape[0]), i[:, column]] = b[:, column]
+    return out
+
+
+def sorted_records(cx, a):
+    """Groups of 32, largest first, equal ones in order: a value and the bits of its u32 index."""
+    groups = a.reshape(-1, 32)
+    order = np.argsort(-groups.astype(np.float64), axis=1, kind="stable")
+    values = np.take_along_axis(groups, order, axis=1).ravel()
+    index = (order + np.arange(len(groups)).reshape(-1, 1) * 32).astype(np.uint32).ravel()
+    if cx.dtype.itemsize == 4:
+        return np.stack([values.view(np.uint32), index], axis=1).view(cx.dtype).reshape(1, -1)
+    halves_of = np.stack([index & 0xFFFF, index >> 16], axis=1).astype(np.uint16)
+    zeros = np.zeros_like(values.view(np.uint16))
+    return np.column_stack([values.view(np.uint16), zeros, halves_of]).view(cx.dtype).reshape(1, -1)
+
+
+def triangle(upper):
+    def expected(cx, a):
+        # Below and on diagonal 2; from diagonal 1 on.
+        lower = np.tri(ROWS, COLS, 0 if upper else 2, dtype=bool)
+        return (~lower if upper else lower).astype(cx.dtype)
+
+    return expected
+
+
+def every(start, step):
+    return lambda cx, a: a[:, start::step]
+
+
+def columns_or_values(rng, i, dtype, shape):
+    """The second operand is an index of columns."""
+    return rng.integers(0, COLS, shape).astype(dtype) if i == 1 else values(rng, dtype, shape)
+
+
+def moves():
+    """Chains, selections, and what only moves bits."""
+    two, three = (MATRIX, MATRIX), (MATRIX, MATRIX, MATRIX)
+    for name, oracle in [
+        ("part_add", add),
+        ("part_mul", elementwise(lambda a, b: a * b)),
+        ("part_max", largest),
+        ("part_min", smallest),
+    ]:
+        yield Case(name, f"pl.{name}({{a}}, {{b}})", oracle, two)
+    yield Case("addc", "pl.addc({a}, {b}, {c})", chained(add, add), three)
+    yield Case("subc", "pl.subc({a}, {b}, {c})", chained(subtract, add), three)
+    yield Case("addsc", "pl.addsc({a}, 3, {b})", lambda cx, a, b: add(cx, add(cx, a, np.full_like(a, 3)), b), two)
+    yield Case("prelu", "pl.prelu({a}, {b})", leaky_nan, two, dtypes=FLOATS)
+    slope = lambda cx, a: leaky_nan(cx, a, np.full_like(a, 0.25))  # noqa: E731
+    yield Case("lrelu", "pl.lrelu({a}, 0.25)", slope, dtypes=FLOATS)
+    yield Case("sin", "pl.sin({a})", sine(False), dtypes={"FP32": FLOATS["FP32"]}, draw=drawn(finite))
+    yield Case("cos", "pl.cos({a})", sine(True), dtypes={"FP32": FLOATS["FP32"]}, draw=drawn(finite))
+    yield Case("sel", "pl.sel(pl.tile.cmp({a}, {b}, cmp_type=2), {a}, {b})", picked, two)
+    for dtype in DTYPES:
+        only = {dtype: DTYPES[dtype]}
+        given = (dtype, "INT32")
+        yield Case(
+            "gather",
+            "pl.gather({a}, dim=-1, index={b})",
+            columns_of,
+            two,
+            dtypes=only,
+            given=given,
+            draw=columns_or_values,
+        )
+        yield Case(
+            "scatter",
+            "pl.scatter({a}, dim=-1, index={b}, src={c})",
+            scattered,
+            three,
+            dtypes=only,
+            given=(dtype, "INT32", dtype),
+            draw=columns_or_values,
+        )
+        if dtype in ("FP32", "FP16"):
+            words = COLS * 8 // DTYPES[dtype].itemsize
+            yield Case(
+                "sort32",
+                f"pl.sort32({{a}}, pl.arange(0, [1, {COLS}], dtype=pl.UINT32))",
+                sorted_records,
+                (ROW,),
+                (1, words),
+                dtypes=only,
+                draw=drawn(lambda rng, d, shape: (rng.integers(-20, 20, shape) / 2).astype(d)),
+            )
+        bits = {1: "INT8", 2: "INT16", 4: "INT32", 8: "INT64"}[DTYPES[dtype].itemsize]
+        if dtype != bits:
+            yield Case(
+                "reinterpret_view",
+                f"pl.reinterpret_view({{a}}, pl.{bits})",
+                lambda cx, a: a.view(f"int{cx.dtype.itemsize * 8}"),
+                dtypes=only,
+                to=bits,
+            )
+    wide = (ROWS, 2 * COLS)
+    for pattern, start, step in [(1, 0, 2), (2, 1, 2), (3, 0, 4), (4, 1, 4), (5, 2, 4), (6, 3, 4), (7, 0, 1)]:
+        expression = f"pl.gather({{a}}, mask_pattern={pattern})"
+        yield Case(f"gather pattern {pattern}", expression, every(start, step), (wide,), (ROWS, 2 * COLS // step))
+    for upper in (False, True):
+        expression = f"pl.tile.tri({2 - upper}, [{ROWS}, {COLS}], dtype=pl.{{dtype}}, upper={upper})"
+        yield Case(f"tri upper={upper}", expression, triangle(upper))
+    yield Case("full", f"pl.full([{ROWS}, {COLS}], dtype=pl.{{dtype}}, value=3)", lambda cx, a: np.full_like(a, 3))
+    for descending in (False, True):
+        yield Case(
+            f"arange descending={descending}",
+            f"pl.arange(5, [1, {COLS}], dtype=pl.{{dtype}}, descending={descending})",
+            (lambda sign: lambda cx, a: (5 + sign * np.arange(COLS)).astype(cx.dtype).reshape(ROW))(1 - 2 * descending),
+            (ROW,),
+            ROW,
+            dtypes=INTEGERS,
+        )
+    for name, fill in [("zero", 0), ("min", -np.inf), ("max", np.inf)]:
+
+        def padded(cx, a, fill=fill):
+            info = np.iinfo(cx.dtype) if not cx.float else None
+            value = fill if cx.float or fill == 0 else (info.min if fill < 0 else info.max)
+            # Pads of 64-bit types are 0 (`isa.md` §2.0).
+            value = 0 if cx.dtype.itemsize == 8 else value
+            out = np.full_like(a, value)
+            out[:, :40] = a[:, :40]
+            return out
+
+        cut = f"pl.slice({{a}}, [{ROWS}, {COLS}], [0, 0], valid_shape=[{ROWS}, 40])"
+        yield Case(f"fillpad {name}", f"pl.fillpad({cut}, pad_value=pl.PadValue.{name})", padded)
+
+
 # Inputs.
 
 
@@ -362,7 +559,7 @@ def cases():
         ("gt", np.greater),
         ("ge", np.greater_equal),
     ]:
-        oracle = (lambda f: lambda cx, a, b: f(a, b).astype(cx.dtype))(symbol)
+        oracle = (lambda f: lambda cx, a, b: f(*widened(cx, a, b)).astype(cx.dtype))(symbol)
         number = ["eq", "ne", "lt", "le", "gt", "ge"].index(name)
         yield Case(f"cmp {name}", f"pl.cmp({{a}}, {{b}}, cmp_type={number})", oracle, two)
     yield Case("transpose", "pl.transpose({a}, 0, 1)", transposed, result=(COLS, ROWS))
@@ -389,6 +586,7 @@ def cases():
                 to=to,
                 draw=drawn(small),
             )
+    yield from moves()
     for to in DTYPES:
         for mode in ("rint", "round", "floor", "ceil", "trunc"):
             dtypes = {name: d for name, d in DTYPES.items() if name != to}

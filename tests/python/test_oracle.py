@@ -39,7 +39,7 @@ def source(index, case, dtype):
         f"@pl.jit\ndef kernel{index}(\n{''.join(params)}"
         f"    y: pl.Out[pl.Tensor[[{rows}, {cols}], pl.{case.to or dtype}]],\n):\n"
         f"    with pl.at(level=pl.Level.CORE_GROUP):\n"
-        f"        y[:, :] = {case.expression.format(**tiles)}\n\n\n"
+        f"        y[:, :] = {case.expression.format(**tiles, dtype=dtype)}\n\n\n"
     )
 
 

@@ -24,7 +24,7 @@ type Handler = for<'c, 'e, 'a> fn(&'c mut Cx<'e>, &Args<'a>) -> Res<Held>;
 pub(crate) enum Meaning {
     /// Two tiles, or a tile and a number, with NumPy's broadcasting.
     Binary(&'static Binary),
-    /// A two-operand operation on the first two arguments, then on its result and the third.
+    /// A two-operand operation on the first two arguments, then the third is added (`isa.md` §2.2: a − b + c).
     Chain(&'static Binary),
     /// One tile; integers are converted to f32 first where `floats`.
     Unary {

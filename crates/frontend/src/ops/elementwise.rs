@@ -30,7 +30,7 @@ impl Cx<'_> {
                 let (a, b, c) = (args.need("a"), args.need("b"), args.need("c"));
                 let (x, y, z) = (self.eval(a)?, self.eval(b)?, self.eval(c)?);
                 let first = self.elementwise(op, (&x, a.range()), (&y, b.range()), at)?;
-                self.elementwise(op, (&first, at), (&z, c.range()), at)
+                self.elementwise(&ADD, (&first, at), (&z, c.range()), at)
             }
             Meaning::Unary { op, floats } => {
                 let x = args.need("x");

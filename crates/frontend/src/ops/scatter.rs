@@ -78,6 +78,10 @@ fn by_index(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     last_axis(cx, args, shape.len())?;
     let input = cx.flattened(input, x.range())?;
     let dtype = cx.ty(input).element().unwrap_or(DType::F32);
+    if dtype.size() == 8 {
+        let message = format!("`pl.scatter` moves elements of at most 32 bits, not {}", dtype.language_name());
+        return Err(cx.error("dtype-unsupported", x.range(), message).into());
+    }
     let expr = needed(cx, args, "src")?;
     let source = cx.eval(expr)?;
     let indices = matrix(cx, args, "index")?;
