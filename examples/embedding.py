@@ -1,7 +1,7 @@
 """Embedding lookup and the tied output: rows of a table gathered by token, and the likeliest next token.
 
-The first launch copies one row of the table per token: the token is a scalar, the offset of a load. The second multiplies
-with the table again and takes the column of the largest score of every row.
+The first launch copies one row of the table per token: the token is a scalar, the offset of a load. The second
+multiplies with the table again and takes the column of the largest score of every row.
 """
 
 import ml_dtypes
