@@ -127,8 +127,13 @@ def _platform(platform, backend_type):
     return sessions.current().options.platform
 
 
-def python_print(program, *_, **__):
-    return str(program)
+def python_print(program, prefix="pl", concise=False):
+    """A program or function as text of the language, which calls itself `pl`."""
+    if prefix != "pl":
+        raise UnsupportedError(f"python_print: the language is called `pl` in what is printed, not {prefix!r}")
+    if not hasattr(program, "as_python"):
+        raise TypeError(f"python_print takes a program or a function, got {type(program).__name__}")
+    return program.as_python(concise=concise)
 
 
 class PassManager:

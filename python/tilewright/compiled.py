@@ -37,6 +37,10 @@ class LoweredProgram:
             raise ValueError(f"level {level!r} is not one of {', '.join(self.LEVELS)}")
         return self._native.print(level)
 
+    def as_python(self, concise=False):
+        """The tensor level as text of the language."""
+        return self._native.as_python(None, concise)
+
     @property
     def functions(self):
         return {name: LoweredFunction(name, kind) for name, kind in self._native.functions()}

@@ -10,6 +10,7 @@ import typing
 
 from . import _native
 from . import session as sessions
+from .config import check_platform
 from .errors import ProgramError, UnsupportedError
 from .kernel import JITFunction, scalar_spec
 from .language._types import RUNTIME
@@ -81,6 +82,31 @@ class ProgramFunction(JITFunction):
         if note is None:
             return []
         return list(typing.get_args(note)) if typing.get_origin(note) is tuple else [note]
+
+    def check(self):
+        """Has the front end read the function, if its annotations say all that it needs to know."""
+        if self.kind not in ("host", "extern", "inline") and self._is_typed():
+            self.specialise()
+
+    def specialise(self):
+        """The function at the tensor level, for its annotations."""
+        session = sessions.current()
+        arch = check_platform(session.options.platform)
+        specs = self._specs((), {}, signature_mode=True)
+        return _native.specialise(session.functions, session.functions.id(self), specs, arch)
+
+    def as_python(self, concise=False):
+        """The function as text of the language, as the compiler sees it: names resolved, helpers and kernels spliced.
+
+        It parses again (`pl.parse`) and means the same. `concise` leaves out the types of local values.
+        """
+        return self.specialise().as_python(None, concise)
+
+    def __str__(self):
+        return self.as_python()
+
+    def _is_typed(self):
+        return all(kind == "scalar" or (kind == "tensor" and None not in rest) for _, _, kind, *rest in self.parameters)
 
     def _refuse_kind(self):
         if self.kind in ("host", "extern"):
@@ -163,6 +189,18 @@ class Program:
 
     def __call__(self, *args, config=None, **kwargs):
         return self.entry(*args, config=config, **kwargs)
+
+    def check(self):
+        """Has the front end read the program."""
+        self.entry.check()
+
+    def as_python(self, concise=False):
+        """The program as text of the language, as the compiler sees it: a class with one function, into which helpers
+        and kernels are spliced. It parses again (`pl.parse`) and means the same."""
+        return self.entry.specialise().as_python(self.name, concise)
+
+    def __str__(self):
+        return self.as_python()
 
     def __repr__(self):
         return f"<pl.program {self.name}>"

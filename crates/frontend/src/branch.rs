@@ -6,7 +6,7 @@ use ruff_python_ast::{self as ast, Stmt};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::cx::{Cx, Fail, Res};
-use crate::liveness::Names;
+use crate::liveness::{Names, assigned};
 use crate::scalars::adopts;
 use crate::stmt::Flow;
 use crate::value::{Binding, Held, Table};
@@ -42,8 +42,14 @@ impl Cx<'_> {
         let Some(test) = test else { return Ok(self.block(body)) };
         let held = self.eval(test)?;
         match self.condition(held, test.range())? {
-            Held::Bool(true) => Ok(self.block(body)),
-            Held::Bool(false) => self.clauses(rest, live, at),
+            Held::Bool(true) => {
+                rest.iter().for_each(|(_, other)| self.prune(other));
+                Ok(self.block(body))
+            }
+            Held::Bool(false) => {
+                self.prune(body);
+                self.clauses(rest, live, at)
+            }
             held => {
                 let condition = self.scalar(&held, None, test.range())?;
                 let other = |cx: &mut Self| match cx.clauses(rest, live, at) {
@@ -55,6 +61,17 @@ impl Cx<'_> {
                 };
                 self.branch(condition, Some(live), at, |cx| cx.block(body), other)?;
                 Ok(Flow::Next)
+            }
+        }
+    }
+
+    /// Remembers what statements that are left out would have bound, for messages.
+    fn prune(&mut self, body: &[Stmt]) {
+        for stmt in body {
+            for name in assigned(std::slice::from_ref(stmt)) {
+                if let Some(span) = self.span_of(crate::stmt::head(stmt)) {
+                    self.frame_mut().pruned.entry(name).or_insert(span);
+                }
             }
         }
     }

@@ -13,6 +13,7 @@ use crate::liveness::{Liveness, Names, targets};
 use crate::names::dotted;
 use crate::scopes::ScopeOptions;
 use crate::stmt::{Flow, gives_handle, holds};
+use crate::suggest::instead_of;
 use crate::value::{Binding, Held, Table};
 use crate::{DimSpec, FunctionId, FunctionKind, FunctionSource, ParamKind};
 
@@ -52,11 +53,25 @@ impl Cx<'_> {
                 self.splice(&helper, ScopeOptions::default()).map(|(held, _)| held)
             }
             other => {
-                let what = self.describe(&other);
+                let what = match other {
+                    Held::Namespace(..) => format!("`{}`", self.text(&*c.func)),
+                    other => self.describe(&other),
+                };
                 let message = format!("{what} cannot be called in a kernel");
-                let help =
-                    "operations of the language and functions decorated with `@pl.jit.inline` or `@pl.jit.incore` can";
-                Err(self.error("not-callable", &*c.func, message).help(help).into())
+                let diagnostic = self.error("not-callable", &*c.func, message);
+                // `np.exp`, `torch.softmax`: what the language has for it.
+                let name = dotted(&c.func);
+                let name = name.as_deref().and_then(|n| n.rsplit_once('.')).map(|(_, last)| last);
+                let known = name.and_then(faces::find).filter(|f| !matches!(f.meaning, Meaning::Unsupported));
+                Err(match (known, name.and_then(instead_of)) {
+                    (Some(face), _) => diagnostic
+                        .help(format!("bodies are compiled, not executed; `pl.{}` does it on tiles", face.name)),
+                    (None, Some(instead)) => diagnostic.help(instead),
+                    (None, None) => diagnostic.help(
+                        "operations of the language and functions decorated with `@pl.jit.inline` or `@pl.jit.incore` can",
+                    ),
+                }
+                .into())
             }
         }
     }
@@ -309,6 +324,7 @@ impl Cx<'_> {
             dynamic,
             yielded: None,
             loops: Vec::new(),
+            pruned: std::collections::BTreeMap::new(),
             call,
         });
         // Defaults mean what they mean where the helper is defined.

@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use ir::{Entity, Function, Op, Opcode, Value};
 
-/// Operations that only compute a scalar, and cannot fail.
-fn removable(opcode: Opcode) -> bool {
+/// Operations without an effect that cannot fail: scalars, and tiles with nothing in them.
+pub(crate) fn removable(opcode: Opcode) -> bool {
     use Opcode as C;
     matches!(
         opcode,
@@ -28,6 +28,7 @@ fn removable(opcode: Opcode) -> bool {
             | C::TaskInvalid
             | C::GetBlockNum
             | C::GetSubblockIdx
+            | C::TileCreate
     )
 }
 

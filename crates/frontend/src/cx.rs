@@ -144,6 +144,8 @@ pub(crate) struct Frame {
     pub(crate) yielded: Option<Vec<(String, Held)>>,
     /// Where the loops being executed stand, and their kinds.
     pub(crate) loops: Vec<(Place, &'static str)>,
+    /// Names that are assigned in a branch that was decided against at compile time, and where.
+    pub(crate) pruned: BTreeMap<String, Span>,
     /// The call that this function is spliced for.
     pub(crate) call: Option<Span>,
 }
@@ -164,6 +166,10 @@ pub(crate) struct Cx<'e> {
     /// Where in `lookups` a name is.
     pub(crate) asked: BTreeMap<(FunctionId, Vec<String>), usize>,
     pub(crate) scopes: u32,
+    /// Where names of outputs have been bound to something else, by parameter.
+    pub(crate) rebound: BTreeMap<usize, (String, Option<Span>)>,
+    /// Copies that the `pl.unroll` loops around make of what stands here.
+    pub(crate) copies: i64,
     /// How many values there were before the loop being built.
     pub(crate) outer_values: usize,
     /// How many expressions are being evaluated, one in another.
@@ -208,6 +214,8 @@ impl<'e> Cx<'e> {
             lookups: Vec::new(),
             asked: BTreeMap::new(),
             scopes: 0,
+            rebound: BTreeMap::new(),
+            copies: 1,
             outer_values: 0,
             depth: 0,
             read_later: Rc::default(),

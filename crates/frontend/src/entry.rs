@@ -79,6 +79,7 @@ impl Cx<'_> {
             dynamic: BTreeMap::new(),
             yielded: None,
             loops: Vec::new(),
+            pruned: BTreeMap::new(),
             call: None,
         });
         if args.len() != source.params.len() {
@@ -122,7 +123,35 @@ impl Cx<'_> {
             }
         }
         self.at(at, |cx| cx.effect(Opcode::Return, &[&values], Attrs::default()));
+        if self.errors.is_empty() {
+            self.check_outputs(source);
+        }
         Ok(())
+    }
+
+    /// An `Out` parameter whose name is bound to something else, and that nothing is written to, is a mistake: the caller
+    /// gets back what was in it.
+    fn check_outputs(&mut self, source: &FunctionSource) {
+        let func = &self.program.func;
+        let mut written = std::collections::BTreeSet::new();
+        for op in func.walk() {
+            let data = &func.ops[op];
+            if matches!(data.opcode, Opcode::Store | Opcode::Write | Opcode::Scatter) {
+                let target = data.named("tensor").iter();
+                written.extend(target.filter_map(|v| self.program.root.get(v)).copied());
+            }
+        }
+        for (root, (name, span)) in std::mem::take(&mut self.rebound) {
+            if written.contains(&root) || source.params.get(root).is_none_or(|p| p.direction != Direction::Out) {
+                continue;
+            }
+            let message =
+                format!("nothing is written to the output `{name}`: its name is bound to something else here");
+            let error = Diagnostic::error("output-not-written", message)
+                .at(span, "")
+                .help(format!("write into it: `{name}[:] = …`"));
+            self.report(error.into());
+        }
     }
 
     /// Whether an entry is one kernel: it is declared so, or it is a plain `@pl.function` that launches nothing.

@@ -34,6 +34,7 @@ mod liveness;
 mod loops;
 mod names;
 mod ops;
+mod print;
 mod scalars;
 mod scopes;
 mod source;
@@ -43,6 +44,8 @@ mod suggest;
 mod survey;
 mod transposes;
 mod value;
+
+pub use print::{Style, print};
 
 pub use environment::{
     ArgSpec, DimSpec, Environment, FunctionId, FunctionKind, FunctionSource, Known, Lookup, ParamKind, ParamSpec,

@@ -10,7 +10,7 @@ use ruff_python_ast::visitor::{Visitor, walk_expr, walk_stmt};
 use ruff_python_ast::{self as ast, Expr, Stmt};
 use ruff_text_size::Ranged;
 
-use crate::loops::leaves;
+use crate::loops::{leaves, yields};
 
 pub(crate) type Names = BTreeSet<String>;
 
@@ -90,6 +90,12 @@ impl Pass {
                 let out = live;
                 // Two rounds reach the fixpoint: what an iteration needs is also live at the end of the one before.
                 let mut head = out.clone();
+                // What the `yield_` at the end binds is bound by the loop, however often it runs.
+                if has_init(&s.iter) {
+                    for name in yields(&s.body) {
+                        head.remove(&name);
+                    }
+                }
                 for _ in 0..2 {
                     self.loops.push((out.clone(), head.clone()));
                     let mut start = self.block(&s.body, head.clone());
@@ -169,6 +175,12 @@ impl Pass {
         }
         live
     }
+}
+
+/// Whether a loop's iterator has `init_values`.
+fn has_init(iter: &Expr) -> bool {
+    let Expr::Call(call) = iter else { return false };
+    call.arguments.keywords.iter().any(|k| k.arg.as_ref().is_some_and(|a| a == "init_values"))
 }
 
 /// Removes what an assignment target binds.

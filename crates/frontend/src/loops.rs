@@ -26,7 +26,7 @@ pub(crate) const DONE: &str = "$done";
 
 /// How often a body is evaluated in search of types that hold.
 const ATTEMPTS: usize = 6;
-/// Iterations that `pl.unroll` may make.
+/// Copies that `pl.unroll` loops, one in another, may make of a body.
 const MOST_UNROLLED: i64 = 4096;
 
 /// Whether statements have a `break` or `continue` of the loop they stand in.
@@ -46,6 +46,20 @@ fn breaks(body: &[Stmt]) -> bool {
         Stmt::With(s) => breaks(&s.body),
         _ => false,
     })
+}
+
+/// The names on the left of the `yield_` that ends a body.
+pub(crate) fn yields(body: &[Stmt]) -> Vec<String> {
+    match body.last() {
+        Some(last @ Stmt::Assign(s)) if is_yield(&s.value) => assigned(std::slice::from_ref(last)),
+        _ => Vec::new(),
+    }
+}
+
+/// Whether an expression is a call of `yield_`.
+pub(crate) fn is_yield(expr: &Expr) -> bool {
+    let Expr::Call(call) = expr else { return false };
+    crate::names::dotted(&call.func).is_some_and(|n| n == "yield_" || n.ends_with(".yield_"))
 }
 
 /// How a loop runs.
@@ -241,6 +255,19 @@ impl Cx<'_> {
             return Err(self.error("wrong-argument", &*s.target, "`pl.unroll` binds one name").into());
         };
         let (name, span) = (variable.id.to_string(), self.span_of(variable));
+        // Loops in loops make the product of their copies.
+        let length = if step > 0 { stop.saturating_sub(start) } else { start.saturating_sub(stop) };
+        let trips = length.max(0).saturating_add(step.saturating_abs() - 1) / step.saturating_abs();
+        let copies = self.copies.saturating_mul(trips.max(1));
+        if copies > MOST_UNROLLED {
+            let around = match self.copies {
+                1 => String::new(),
+                n => format!(" in {n} copies of the loops around"),
+            };
+            let message = format!("{trips} copies{around}: a body is unrolled at most {MOST_UNROLLED} times");
+            return Err(self.unsupported("unroll-limit", call, message).help("use `pl.range`").into());
+        }
+        let copies_around = std::mem::replace(&mut self.copies, copies);
         let saved = self.flags();
         let leaving = leaves(&s.body);
         if leaving {
@@ -248,14 +275,8 @@ impl Cx<'_> {
             let place = self.place;
             self.frame_mut().loops.push((place, "unroll"));
         }
-        let (mut i, mut count, mut result) = (start, 0, Ok(Flow::Next));
+        let (mut i, mut result) = (start, Ok(Flow::Next));
         while (step > 0 && i < stop) || (step < 0 && i > stop) {
-            count += 1;
-            if count > MOST_UNROLLED {
-                let message = format!("more than {MOST_UNROLLED} iterations to unroll");
-                result = Err(self.unsupported("unroll-limit", call, message).help("use `pl.range`").into());
-                break;
-            }
             let errors = self.errors.len();
             let once = |cx: &mut Self| {
                 cx.bind(&name, Held::Int(i), span);
@@ -295,6 +316,7 @@ impl Cx<'_> {
             self.frame_mut().loops.pop();
         }
         self.restore_flags(saved);
+        self.copies = copies_around;
         result
     }
 
@@ -384,6 +406,10 @@ impl Cx<'_> {
         let flag = breaking.then(|| DONE.to_owned());
         for name in bound.iter().chain(flag.iter()) {
             if header.contains(&name) || Some(name) == variable.as_ref() || !(wanted(name) || name == DONE) {
+                continue;
+            }
+            // What `out = pl.yield_(…)` at the end binds is the header's value after the loop, and is no carry of its own.
+            if !l.header.is_empty() && yields(l.body).contains(name) {
                 continue;
             }
             match before.get(name) {

@@ -6,7 +6,7 @@ use ruff_python_ast::{self as ast, Expr};
 use ruff_text_size::{Ranged, TextRange};
 
 use crate::cx::{Cx, Fail, Res};
-use crate::suggest::nearest;
+use crate::suggest::{instead_of, nearest};
 use crate::value::Held;
 use crate::{FunctionId, Lookup, faces};
 
@@ -34,7 +34,12 @@ impl Cx<'_> {
             None => {
                 let mut diagnostic = self.error("unknown-name", name, format!("`{id}` is not defined"));
                 let locals: Vec<String> = self.frame().names.keys().cloned().collect();
-                if let Some(close) = nearest(id, locals.iter().map(String::as_str)) {
+                if let Some(&span) = self.frame().pruned.get(id) {
+                    diagnostic.message = format!(
+                        "`{id}` has no value here: the branch that assigns it was decided against at compile time"
+                    );
+                    diagnostic = diagnostic.also(Some(span), "assigned here");
+                } else if let Some(close) = nearest(id, locals.iter().map(String::as_str)) {
                     diagnostic = diagnostic.help(format!("did you mean `{close}`?"));
                 }
                 Err(diagnostic.into())
@@ -93,6 +98,12 @@ impl Cx<'_> {
             return self.error("unknown-name", attribute, format!("`{full}` is not defined")).into();
         };
         let diagnostic = self.error("unknown-op", attribute, format!("`{full}` is not defined"));
+        if prefix.rsplit('.').next() == Some("Level") {
+            return diagnostic.help(format!("kernel scopes are at `{prefix}.CORE_GROUP`")).into();
+        }
+        if let Some(instead) = instead_of(name) {
+            return diagnostic.help(instead).into();
+        }
         match nearest(name, faces::names()) {
             Some(close) => diagnostic.help(format!("did you mean `{prefix}.{close}`?")).into(),
             None => diagnostic.into(),

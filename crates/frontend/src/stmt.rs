@@ -8,7 +8,7 @@ use ruff_text_size::{Ranged, TextRange};
 use crate::call::is_submit;
 use crate::cx::{Cx, MOST_ERRORS, Res};
 use crate::liveness::{assigned, changes_in_place};
-use crate::loops::{ACTIVE, DONE, leaves};
+use crate::loops::{ACTIVE, DONE, is_yield, leaves};
 use crate::names::dotted;
 use crate::value::Held;
 
@@ -297,6 +297,10 @@ impl Cx<'_> {
         {
             return;
         }
+        if let Some(&root) = self.program.root.get(&parameter) {
+            let span = self.span_of(name);
+            self.rebound.entry(root).or_insert((id.to_owned(), span));
+        }
         let message = format!("`{id}` is an output, and binding the name to something else writes nothing to it");
         let warning = Diagnostic::warning("out-param-rebound", message)
             .at(self.span_of(name), "")
@@ -306,10 +310,8 @@ impl Cx<'_> {
 
     /// `a, b = pl.yield_(x, y)` in the body of a loop with `init_values` gives the next carried values.
     fn note_yield(&mut self, targets: &[Expr], value: &Expr, held: &Held) {
-        let Expr::Call(call) = value else { return };
-        let is_yield = dotted(&call.func).is_some_and(|n| n == "yield_" || n.ends_with(".yield_"));
         let [target] = targets else { return };
-        if !is_yield {
+        if !is_yield(value) {
             return;
         }
         let names: Vec<String> = match target {

@@ -7,7 +7,7 @@ use ir::{TensorType, Type, Value};
 use ruff_python_ast::{self as ast, Expr, Operator};
 use ruff_text_size::{Ranged, TextRange};
 
-use crate::cx::{Cx, Res};
+use crate::cx::{Cx, Fail, Res};
 use crate::ops::memory::{Axis, Window};
 use crate::value::Held;
 
@@ -256,6 +256,9 @@ impl Cx<'_> {
                         _ => Err(self.not_a(value, "a tensor", at_value)),
                     };
                 }
+                if self.is_scalar(value) {
+                    return Err(self.number_in_box(target, &window, value, at_value));
+                }
                 let tile = self.raw_operand("assemble", value, at_value)?;
                 self.store_window(tile, target, &window, false, at)
             }
@@ -265,6 +268,9 @@ impl Cx<'_> {
                 if window.axes.iter().all(|a| a.drop) && self.is_scalar(value) {
                     let indices: Vec<Held> = window.axes.iter().map(|a| a.offset.clone()).collect();
                     return self.write_element(target, &indices, value, at_value, at);
+                }
+                if self.is_scalar(value) {
+                    return Err(self.number_in_box(target, &window, value, at_value));
                 }
                 let source = self.operand("assemble", value, at_value)?;
                 let [rows, cols] = &window.axes[..] else {
@@ -293,6 +299,17 @@ impl Cx<'_> {
             }
             _ => Err(self.not_a(&base, "a tensor, a tile or an array", s.value.range())),
         }
+    }
+
+    /// `x[:] = 5.0`: a box takes a tile.
+    fn number_in_box(&self, target: ir::Value, window: &Window, value: &Held, at: TextRange) -> Fail {
+        let what = self.describe(value);
+        let message = format!("{what} cannot be assigned to a box of elements, only to one element");
+        let sizes = window.axes.iter().filter(|a| !a.drop).map(|a| self.known_int(&a.size));
+        let sizes: Vec<String> = sizes.map(|n| n.map_or("…".to_owned(), |n| n.to_string())).collect();
+        let dtype = self.language_dtype(target).map_or("…", |d| d.language_name());
+        let help = format!("make a tile of it: `pl.full([{}], pl.{dtype}, {})`", sizes.join(", "), self.text(at));
+        self.error("wrong-argument", at, message).help(help).into()
     }
 
     fn is_scalar(&self, held: &Held) -> bool {

@@ -40,6 +40,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(array::borrow, module)?)?;
     module.add_function(wrap_pyfunction!(number::float_from_bits, module)?)?;
     module.add_function(wrap_pyfunction!(program::compile, module)?)?;
+    module.add_class::<program::Reading>()?;
+    module.add_function(wrap_pyfunction!(program::specialise, module)?)?;
     module.add_function(wrap_pyfunction!(program::callees, module)?)?;
     module.add_function(wrap_pyfunction!(program::check_syntax, module)?)?;
     module.add_function(wrap_pyfunction!(program::support, module)?)?;

@@ -73,6 +73,41 @@ fn rejected(py: Python<'_>, r: Rejected) -> PyErr {
     failure::raise(py, &Failure { errors: r.errors, sources: r.sources }, failure::Stage::Source)
 }
 
+/// Function number `entry` at the tensor level, for arguments of these types.
+#[pyfunction]
+pub(crate) fn specialise(
+    py: Python<'_>,
+    functions: Py<PyAny>,
+    entry: u32,
+    args: Vec<Bound<'_, PyTuple>>,
+    platform: &str,
+) -> PyResult<Reading> {
+    let args = args.iter().map(spec).collect::<PyResult<Vec<_>>>()?;
+    let arch = arch(platform)?;
+    let read = read(py, functions, |names| frontend::specialise(names, FunctionId(entry), &args, arch))?;
+    Ok(Reading { program: read.program })
+}
+
+/// What the front end has read: a program at the tensor level.
+#[pyclass(frozen, module = "tilewright._native")]
+pub(crate) struct Reading {
+    program: ir::Program,
+}
+
+#[pymethods]
+impl Reading {
+    /// As text of the language, in a `@pl.program` class if that has a name.
+    #[pyo3(signature = (class_name, concise))]
+    fn as_python(&self, py: Python<'_>, class_name: Option<&str>, concise: bool) -> PyResult<String> {
+        print(py, &self.program, class_name, concise)
+    }
+}
+
+fn print(py: Python<'_>, program: &ir::Program, class: Option<&str>, concise: bool) -> PyResult<String> {
+    frontend::print(program, frontend::Style { class, concise })
+        .map_err(|e| failure::raise(py, &Failure::new(*e, &program.sources), failure::Stage::Program))
+}
+
 /// The numbers of the functions that function number `function` calls or launches.
 #[pyfunction]
 pub(crate) fn callees(py: Python<'_>, functions: Py<PyAny>, function: u32) -> PyResult<Vec<u32>> {
@@ -189,6 +224,12 @@ impl Program {
     /// The text of a level.
     fn print(&self, level: &str) -> PyResult<String> {
         self.program.print(level).ok_or_else(|| PyValueError::new_err(format!("no level is called {level:?}")))
+    }
+
+    /// The tensor level as text of the language.
+    #[pyo3(signature = (class_name, concise))]
+    fn as_python(&self, py: Python<'_>, class_name: Option<&str>, concise: bool) -> PyResult<String> {
+        print(py, self.program.tensor_level(), class_name, concise)
     }
 
     /// (name, kind) of the functions of the machine level.

@@ -5,6 +5,7 @@ parses the source of the functions, and nothing to Python.
 """
 
 from ..kernel import jit
+from ..parsing import loads, parse
 from ..program import function, inline, program
 from . import _names, _types, _words
 from ._marker import Marker, Namespace
@@ -42,6 +43,7 @@ from ._words import (
 )
 
 Mem = MemorySpace
+parse_program, loads_program = parse, loads
 
 globals().update(_types.DTYPES)
 globals().update({name: Marker(name) for name in _names.TOP})

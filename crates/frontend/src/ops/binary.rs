@@ -7,9 +7,9 @@ use ir::Opcode;
 #[derive(Debug)]
 pub(crate) struct Binary {
     pub(super) name: &'static str,
-    pub(super) tiles: Opcode,
+    pub(crate) tiles: Opcode,
     /// With a number on the right.
-    pub(super) scalar: Option<Opcode>,
+    pub(crate) scalar: Option<Opcode>,
     /// With a vector along the rows, along the columns.
     pub(super) row: Option<Opcode>,
     pub(super) col: Option<Opcode>,

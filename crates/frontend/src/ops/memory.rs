@@ -486,7 +486,7 @@ impl Cx<'_> {
 }
 
 /// A tile's shape with extents of 1 added or taken in front so that it has `rank`.
-fn align(shape: &[u64], rank: usize) -> Option<Vec<u64>> {
+pub(crate) fn align(shape: &[u64], rank: usize) -> Option<Vec<u64>> {
     if shape.len() <= rank {
         return Some([vec![1; rank - shape.len()], shape.to_vec()].concat());
     }

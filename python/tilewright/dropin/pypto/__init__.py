@@ -2,10 +2,20 @@
 
 from tilewright import __version__
 from tilewright.compat import LogLevel
+from tilewright.errors import InternalError, VerificationError
 
-from . import language
+from . import ir, language
 from .runtime import RunConfig
 
 TILEWRIGHT = True
 
-__all__ = ["LogLevel", "RunConfig", "TILEWRIGHT", "__version__", "language"]
+__all__ = [
+    "InternalError",
+    "LogLevel",
+    "RunConfig",
+    "TILEWRIGHT",
+    "VerificationError",
+    "__version__",
+    "ir",
+    "language",
+]

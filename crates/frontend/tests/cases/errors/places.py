@@ -137,3 +137,10 @@ def printing(x: pl.Tensor[[16, 16], pl.FP32]):
 @pl.jit
 async def asynchronous(x: pl.Tensor[[16, 16], pl.FP32]):
     pass
+
+
+@pl.jit
+def rebinding_a_written_output(x: pl.Tensor[[16, 32], pl.FP32], y: pl.Out[pl.Tensor[[16, 32], pl.FP32]]):
+    with pl.at(level=AT):
+        y[:, :] = pl.exp(x)
+        y = pl.exp(x)

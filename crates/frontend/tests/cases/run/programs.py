@@ -94,6 +94,22 @@ class Programs:
         return out
 
     @pl.function(type=pl.FunctionType.Orchestration)
+    def phases_in_a_row(self, x: pl.Tensor[[16, 8], pl.FP32], out: pl.Out[pl.Tensor[[16, 8], pl.FP32]]):
+        """out == 4 5 6 7"""
+        tids = pl.array.create(2, pl.TASK_ID)
+        for phase, (before,) in pl.range(2, init_values=(tids,)):
+            following = pl.array.create(2, pl.TASK_ID)
+            out, tid = pl.submit(self.add_rows, x, 0, 3.0, out, deps=[before])
+            following[phase] = tid
+            tids = pl.yield_(following)
+        for phase, (before,) in pl.range(2, init_values=(tids,)):
+            following = pl.array.create(2, pl.TASK_ID)
+            out, tid = pl.submit(self.add_rows, x, 0, 4.0, out, deps=[before])
+            following[phase] = tid
+            tids = pl.yield_(following)
+        return out
+
+    @pl.function(type=pl.FunctionType.Orchestration)
     def launched(self, x: pl.Tensor[[16, 8], pl.FP32], out: pl.Out[pl.Tensor[[16, 8], pl.FP32]]):
         """out == 10 11 12 13"""
         mid = pl.create_tensor([16, 8], dtype=pl.FP32)

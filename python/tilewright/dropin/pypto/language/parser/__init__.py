@@ -1,0 +1,19 @@
+from .diagnostics import (
+    InvalidOperationError,
+    ParserError,
+    ParserSyntaxError,
+    ParserTypeError,
+    SSAViolationError,
+    UndefinedVariableError,
+    UnsupportedFeatureError,
+)
+
+__all__ = [
+    "InvalidOperationError",
+    "ParserError",
+    "ParserSyntaxError",
+    "ParserTypeError",
+    "SSAViolationError",
+    "UndefinedVariableError",
+    "UnsupportedFeatureError",
+]
