@@ -210,8 +210,10 @@ class RunResult:
 def run(program, *args, config=None, **_):
     """`pypto.runtime.run`: compiles a `@pl.program` or function for its annotations, and runs it on these arguments.
 
-    Outputs are changed in place; what the program returns is returned.
+    Outputs are changed in place; what the program returns is returned. Without arguments the compiled program is.
     """
+    if isinstance(program, (Program, JITFunction)) and not args:
+        return program.compile(config=config)
     if isinstance(program, (Program, JITFunction, CompiledProgram)):
         return program(*args, config=config)
     raise TypeError(f"run takes a @pl.program or a compiled program, got {type(program).__name__}")

@@ -79,6 +79,8 @@ def test_run_and_compile(tmp_path):
     returned = run(build(N), x, 2.0, out, config=tilewright.RunConfig(platform="a2a3sim"))
     np.testing.assert_array_equal(out, x * 2 + 2)
     assert returned is out
+    run(build(N), config=tilewright.RunConfig(platform="a5sim"))(x, 3.0, out)
+    np.testing.assert_array_equal(out, x * 3 + 3)
     compiled = ir_compile(build(N), output_dir=tmp_path / "here", platform="a5sim")
     assert os.path.isdir(compiled) and os.fspath(compiled) == os.fspath(tmp_path / "here")
     # Scalars stay parameters: one artifact, any value.

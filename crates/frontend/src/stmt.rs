@@ -191,6 +191,12 @@ impl Cx<'_> {
                 Ok(())
             }
             Expr::Tuple(ast::ExprTuple { elts, .. }) | Expr::List(ast::ExprList { elts, .. }) => {
+                // `(x,) = pl.yield_(v)`: one value, as a tuple.
+                let value = match value {
+                    Held::Tuple(items) => Held::Tuple(items),
+                    one if elts.len() == 1 && is_yield(source) => Held::Tuple(vec![one]),
+                    other => other,
+                };
                 let Held::Tuple(items) = value else {
                     return Err(self.not_a(&value, &format!("a tuple of {}", elts.len()), target.range()));
                 };

@@ -148,9 +148,9 @@ class Programs:
         """out == 100 101 102"""
         for i in pl.range(2):
             if i == 0:
-                first = pl.yield_(0)
+                (first,) = pl.yield_(0)
             else:
-                first = pl.yield_(1)
+                (first,) = pl.yield_(1)
             out = self.flagged(x, out, first)
         return out
 
