@@ -4,6 +4,8 @@
 //! `cargo run --release -p isa --example rates`. One thread; the median of 200 windows.
 #![allow(clippy::print_stdout)]
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -31,15 +33,17 @@ fn time(mut f: impl FnMut()) -> f64 {
     windows[windows.len() / 2]
 }
 
-/// GF/s of independent FMAs on registers.
+/// Independent chains of FMAs, enough to hide the latency of two units.
+const CHAINS: usize = 12;
+
 #[inline(always)]
-fn fma_chains<const N: usize>(steps: usize) -> [[f32; N]; 12] {
-    let mut acc = [[1f32; N]; 12];
-    let x = black_box([0.999f32; N]);
-    let y = black_box([0.001f32; N]);
+fn fma_chains(steps: usize) -> [[f32; 4]; CHAINS] {
+    let mut acc = [[1f32; 4]; CHAINS];
+    let x = black_box([0.999f32; 4]);
+    let y = black_box([0.001f32; 4]);
     for _ in 0..steps {
         for a in &mut acc {
-            for k in 0..N {
+            for k in 0..4 {
                 a[k] = a[k].mul_add(x[k], y[k]);
             }
         }
@@ -49,22 +53,37 @@ fn fma_chains<const N: usize>(steps: usize) -> [[f32; N]; 12] {
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma")]
-fn fma_avx2(steps: usize) -> [[f32; 8]; 12] {
-    fma_chains::<8>(steps)
+fn fma_avx2(steps: usize) -> [__m256; CHAINS] {
+    let mut acc = [_mm256_set1_ps(1.0); CHAINS];
+    let (x, y) = (black_box(_mm256_set1_ps(0.999)), black_box(_mm256_set1_ps(0.001)));
+    for _ in 0..steps {
+        for a in &mut acc {
+            *a = _mm256_fmadd_ps(*a, x, y);
+        }
+    }
+    acc
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,fma")]
-fn fma_avx512(steps: usize) -> [[f32; 16]; 12] {
-    fma_chains::<16>(steps)
+#[target_feature(enable = "avx512f")]
+fn fma_avx512(steps: usize) -> [__m512; CHAINS] {
+    let mut acc = [_mm512_set1_ps(1.0); CHAINS];
+    let (x, y) = (black_box(_mm512_set1_ps(0.999)), black_box(_mm512_set1_ps(0.001)));
+    for _ in 0..steps {
+        for a in &mut acc {
+            *a = _mm512_fmadd_ps(*a, x, y);
+        }
+    }
+    acc
 }
 
+/// GF/s of FMAs on registers.
 fn fma_peak() -> f64 {
     let steps = 2_000;
-    let flops = |n: usize| (steps * 12 * n * 2) as f64;
+    let flops = |n: usize| (steps * CHAINS * n * 2) as f64;
     #[cfg(target_arch = "x86_64")]
     match tier::best() {
-        isa::Tier::Avx512 => {
+        isa::Tier::Avx512 | isa::Tier::Avx512Vnni => {
             let t = time(|| {
                 // SAFETY: the tier was detected.
                 #[allow(unsafe_code)]
@@ -85,7 +104,7 @@ fn fma_peak() -> f64 {
         isa::Tier::Portable => {}
     }
     let t = time(|| {
-        black_box(fma_chains::<4>(steps));
+        black_box(fma_chains(steps));
     });
     flops(4) / t / 1e9
 }
@@ -101,11 +120,25 @@ fn triad(bytes: usize) -> f64 {
         }
     }
     #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx512f")]
+    fn widest(a: &mut [f32], b: &[f32], c: &[f32]) {
+        body(a, b, c);
+    }
+    #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     fn wide(a: &mut [f32], b: &[f32], c: &[f32]) {
         body(a, b, c);
     }
     let t = time(|| {
+        #[cfg(target_arch = "x86_64")]
+        if isa::Tier::Avx512.available() {
+            // SAFETY: the tier was detected.
+            #[allow(unsafe_code)]
+            unsafe {
+                widest(black_box(&mut a), black_box(&b), black_box(&c))
+            };
+            return;
+        }
         #[cfg(target_arch = "x86_64")]
         if isa::Tier::Avx2.available() {
             // SAFETY: the tier was detected.

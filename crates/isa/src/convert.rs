@@ -10,7 +10,7 @@ use dtype::float;
 use crate::elementwise::map;
 use crate::number::{BF16, F16, Float};
 use crate::plane::{self, Arena, Plane};
-use crate::simd::{Half, Simd, narrow_half, widen_half};
+use crate::simd::{Buffer, Half, LANES, Simd, narrow_half, widen_half};
 use crate::tier::{Kernel, dispatch};
 use crate::{Fault, Tile};
 
@@ -159,30 +159,6 @@ trait Hop: Copy {
     }
 }
 
-/// A row whose whole eights go through `eight(d, s)`.
-///
-/// # Safety
-///
-/// As for [`Hop::row`]; `eight` reads and writes eight elements.
-#[inline(always)]
-unsafe fn by_eights<H: Hop>(
-    hop: &H,
-    d: *mut H::To,
-    s: *const H::From,
-    n: usize,
-    eight: impl Fn(*mut H::To, *const H::From),
-) {
-    let mut done = 0;
-    // SAFETY: elements below `n`.
-    unsafe {
-        while done + 8 <= n {
-            eight(d.add(done), s.add(done));
-            done += 8;
-        }
-        map(d.add(done), s.add(done), n - done, |x| hop.one(x));
-    }
-}
-
 macro_rules! hop {
     ($($(#[$doc:meta])* $name:ident),*) => {$(
         $(#[$doc])*
@@ -222,13 +198,18 @@ impl<T: Float> Hop for Widen<T> {
             if T::HALF == Half::BF16 {
                 return map(d, s, n, |x| self.one(x));
             }
-            by_eights(self, d, s, n, |d, s| {
-                let mut x = widen_half::<S>(T::HALF, s.cast());
-                for e in &mut x {
-                    *e = float::canonical(*e);
+            let mut done = 0;
+            loop {
+                let len = Buffer::take(n - done);
+                if len == 0 {
+                    break;
                 }
-                d.cast::<[f32; 8]>().write_unaligned(x);
-            });
+                let d = d.add(done);
+                widen_half::<S>(T::HALF, d, s.add(done).cast(), len);
+                map(d, d, len, float::canonical);
+                done += len;
+            }
+            map(d.add(done), s.add(done), n - done, |x| self.one(x));
         }
     }
 }
@@ -246,9 +227,9 @@ impl<T: Float> Hop for NarrowEven<T> {
     unsafe fn row<S: Simd>(&self, d: *mut T, s: *const f32, n: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            by_eights(self, d, s, n, |d, s| {
-                narrow_half::<S>(T::HALF, d.cast(), s.cast::<[f32; 8]>().read_unaligned());
-            });
+            let whole = n / LANES * LANES;
+            narrow_half::<S>(T::HALF, d.cast(), s, whole);
+            map(d.add(whole), s.add(whole), n - whole, |x| self.one(x));
         }
     }
 }
@@ -288,17 +269,20 @@ impl<I: Int, T: Float> Hop for FromInt<I, T> {
     unsafe fn row<S: Simd>(&self, d: *mut T, s: *const I, n: usize) {
         // SAFETY: the caller's promise.
         unsafe {
-            if T::HALF == Half::No {
-                map(d, s, n, |x| self.one(x));
-            } else {
-                by_eights(self, d, s, n, |d, s| {
-                    let mut x = [0f32; 8];
-                    for (k, e) in x.iter_mut().enumerate() {
-                        *e = s.add(k).read_unaligned().to_f32();
+            let mut done = 0;
+            if T::HALF != Half::No {
+                let mut wide = Buffer::new();
+                loop {
+                    let len = Buffer::take(n - done);
+                    if len == 0 {
+                        break;
                     }
-                    narrow_half::<S>(T::HALF, d.cast(), x);
-                });
+                    map(wide.0.as_mut_ptr(), s.add(done), len, |x| x.to_f32());
+                    narrow_half::<S>(T::HALF, d.add(done).cast(), wide.0.as_ptr(), len);
+                    done += len;
+                }
             }
+            map(d.add(done), s.add(done), n - done, |x| self.one(x));
         }
     }
 }
@@ -434,19 +418,21 @@ impl<T: Float, I: Int> Hop for ToInt<T, I> {
 
     #[inline(always)]
     unsafe fn row<S: Simd>(&self, d: *mut I, s: *const T, n: usize) {
-        // 16-bit floats are widened into a buffer first, so that the second loop is plain.
-        const N: usize = 64;
-        let mut wide = [0f32; N];
         let mut done = 0;
         // SAFETY: elements below `n`.
         unsafe {
-            while T::HALF != Half::No && done + N <= n {
-                for k in (0..N).step_by(8) {
-                    let x = widen_half::<S>(T::HALF, s.add(done + k).cast());
-                    wide[k..k + 8].copy_from_slice(&x);
+            // f16 is widened into a buffer first, so that the second loop is plain.
+            if T::HALF == Half::F16 {
+                let mut wide = Buffer::new();
+                loop {
+                    let len = Buffer::take(n - done);
+                    if len == 0 {
+                        break;
+                    }
+                    widen_half::<S>(T::HALF, wide.0.as_mut_ptr(), s.add(done).cast(), len);
+                    map(d.add(done), wide.0.as_ptr(), len, |x| self.integer(x));
+                    done += len;
                 }
-                map(d.add(done), wide.as_ptr(), N, |x| self.integer(x));
-                done += N;
             }
             map(d.add(done), s.add(done), n - done, |x| self.one(x));
         }

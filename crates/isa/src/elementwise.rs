@@ -14,7 +14,7 @@ use dtype::{DType, Scalar};
 use crate::math;
 use crate::number::{Float, Number, with_bits, with_number};
 use crate::plane::{self, Arena, Layout, Plane};
-use crate::simd::{Half, Simd, narrow_half, widen_half};
+use crate::simd::{Buffer, Half, LANES, Simd, narrow_half, widen_half};
 use crate::tier::{Kernel, dispatch, portable};
 use crate::{Fault, Tile};
 
@@ -500,9 +500,6 @@ pub(crate) unsafe fn zip<T: Copy>(d: *mut T, a: *const T, b: *const T, n: usize,
     }
 }
 
-/// Elements that 16-bit operations take at a time, through buffers of f32: plain loops between the conversions.
-const BUFFER: usize = 64;
-
 /// An operand of [`halves`].
 #[derive(Clone, Copy)]
 enum Side {
@@ -510,7 +507,8 @@ enum Side {
     Same(u16),
 }
 
-/// 16-bit floats, widened exactly, computed in f32, narrowed. Returns the number of elements done: whole buffers only.
+/// 16-bit floats, widened exactly, computed in f32 by plain loops over buffers, narrowed. Returns the number of elements
+/// done: whole steps only.
 ///
 /// # Safety
 ///
@@ -523,36 +521,40 @@ unsafe fn halves<S: Simd>(
     (a, b): (Side, Side),
     f: impl Fn(f32, f32) -> f32,
 ) -> usize {
-    let (mut x, mut y) = ([0f32; BUFFER], [0f32; BUFFER]);
+    let (mut x, mut y) = (Buffer::new(), Buffer::new());
     for (side, buffer) in [(a, &mut x), (b, &mut y)] {
         if let Side::Same(v) = side {
-            // SAFETY: eight elements in the array.
-            let wide = unsafe { widen_half::<S>(half, [v; 8].as_ptr()) };
-            buffer.fill(wide[0]);
+            let mut wide = [0f32; LANES];
+            // SAFETY: as many elements in each array.
+            unsafe { widen_half::<S>(half, wide.as_mut_ptr(), [v; LANES].as_ptr(), LANES) };
+            buffer.0.fill(wide[0]);
         }
     }
     let mut done = 0;
-    while done + BUFFER <= n {
-        for (side, buffer) in [(a, &mut x), (b, &mut y)] {
-            if let Side::Each(p) = side {
-                for k in (0..BUFFER).step_by(8) {
-                    // SAFETY: eight elements at `done + k`.
-                    let wide = unsafe { widen_half::<S>(half, p.add(done + k)) };
-                    buffer[k..k + 8].copy_from_slice(&wide);
-                }
+    loop {
+        let len = Buffer::take(n - done);
+        if len == 0 {
+            return done;
+        }
+        // SAFETY: `len` elements at `done` in memory and in the buffers.
+        unsafe {
+            if let Side::Each(p) = a {
+                widen_half::<S>(half, x.0.as_mut_ptr(), p.add(done), len);
+            }
+            if let Side::Each(p) = b {
+                widen_half::<S>(half, y.0.as_mut_ptr(), p.add(done), len);
             }
         }
-        let mut z = [0f32; BUFFER];
-        for ((z, x), y) in z.iter_mut().zip(&x).zip(&y) {
-            *z = f(*x, *y);
+        let mut z = std::mem::MaybeUninit::<Buffer>::uninit();
+        let to = z.as_mut_ptr().cast::<f32>();
+        for (k, (x, y)) in x.0[..len].iter().zip(&y.0[..len]).enumerate() {
+            // SAFETY: below `len`.
+            unsafe { to.add(k).write(f(*x, *y)) };
         }
-        for k in (0..BUFFER).step_by(8) {
-            // SAFETY: eight elements at `done + k`, in memory and in the buffer.
-            unsafe { narrow_half::<S>(half, d.add(done + k), z.as_ptr().add(k).cast::<[f32; 8]>().read()) };
-        }
-        done += BUFFER;
+        // SAFETY: `len` elements at `done` in memory and in the buffer, where they have just been written.
+        unsafe { narrow_half::<S>(half, d.add(done), to, len) };
+        done += len;
     }
-    done
 }
 
 struct BinaryKernel<T, O> {

@@ -16,16 +16,25 @@
 //!
 //! NaN results are canonical. k = 0 (or m or n) leaves the accumulator alone, as the device does (`isa.md` §2.12).
 
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 mod blocks;
 mod float;
+mod inner;
 mod int;
 mod pack;
+#[cfg(target_arch = "x86_64")]
+mod vnni;
 
 use std::cell::RefCell;
 
 use dtype::{DType, Profile};
 
-use blocks::{Output, Start};
+use blocks::Output;
+pub(crate) use inner::Inner;
+use inner::{MR_MAX, NR, Start};
 
 use crate::number::{BF16, F16, Float};
 use crate::plane::{self, Arena, Layout};
@@ -40,6 +49,9 @@ pub enum Init {
     Bias(Tile),
 }
 
+/// Bytes of a right operand that the first-level cache keeps beside the other operands.
+const RHS_IN_PLACE: usize = 24 << 10;
+
 const TYPES: &str = "f32 <- f32 x f32, f16 x f16, bf16 x bf16; i32 <- i8 x i8; a bias of the accumulator's type, or f16 or bf16 for f32";
 
 /// Working memory, kept per thread so that an instruction allocates nothing once it is warm.
@@ -50,6 +62,8 @@ struct Scratch {
     /// The accumulator, row-major, when the tile's own order is another one.
     acc: Vec<u32>,
     bias: Vec<u32>,
+    /// What the columns of an i8 product start below their start values.
+    excess: Vec<u32>,
 }
 
 thread_local! {
@@ -88,10 +102,16 @@ pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, pr
         return Ok(());
     }
     let acc_layout = mem.layout(acc);
-    // The left operand can be read where it is, unless the accumulator overwrites it meanwhile. Everything else is
-    // copied before anything is written, so aliasing needs no further care.
-    let in_place = lhs.dtype == DType::F32 && lhs.order == Order::RowMajor && !plane::overlap(lhs, (m, k), acc, (m, n));
-    let direct = in_place.then(|| (mem.at(lhs.offset).cast_const().cast(), lhs.pitch as usize));
+    // An operand can be read where it is, unless the accumulator overwrites it meanwhile. Everything else is copied before
+    // anything is written, so aliasing needs no further care.
+    let in_place = |t: &Tile, region: (u32, u32)| {
+        let plain = t.dtype == DType::F32 && t.order == Order::RowMajor && !plane::overlap(t, region, acc, (m, n));
+        plain.then(|| (mem.at(t.offset).cast_const().cast(), t.pitch as usize))
+    };
+    // A right operand that stays in the first-level cache, or is read only once, is not worth repacking.
+    let cached = k as usize * rhs.pitch as usize * 4 <= RHS_IN_PLACE || m as usize <= MR_MAX;
+    let whole = (n as usize).is_multiple_of(NR);
+    let direct = float::Direct { lhs: in_place(lhs, (m, k)), rhs: in_place(rhs, (k, n)).filter(|_| cached && whole) };
     let (m, k, n) = (m as usize, k as usize, n as usize);
     SCRATCH.with_borrow_mut(|scratch| {
         let problem = pack::Problem { m, k, n, lhs: mem.layout(lhs), rhs: mem.layout(rhs) };
@@ -130,6 +150,10 @@ pub fn matmul(mem: &mut [u8], acc: &Tile, lhs: &Tile, rhs: &Tile, init: Init, pr
         // have the sizes asked for.
         unsafe {
             match lhs.dtype {
+                #[cfg(target_arch = "x86_64")]
+                DType::I8 if crate::tier::current() == crate::Tier::Avx512Vnni => {
+                    vnni::run(&problem, operands, pack::words(&mut scratch.excess, width), out);
+                }
                 DType::I8 => int::run(&problem, operands, out),
                 dtype => float::run(&problem, operands, direct, out, dtype, profile),
             }

@@ -7,6 +7,8 @@ use crate::simd::Half;
 /// An element that instructions compute with. Its representation is the element's bytes.
 pub(crate) trait Number: Copy + 'static {
     const ZERO: Self;
+    /// Added to an element, it leaves its bits, NaNs aside: −0 for floats.
+    const NEUTRAL: Self;
     /// Arithmetic on 16-bit floats goes through f32, eight at a time.
     const HALF: Half = Half::No;
 
@@ -33,12 +35,77 @@ pub(crate) trait Number: Copy + 'static {
     fn abs(self) -> Self;
     /// The element, or the canonical NaN.
     fn canonical(self) -> Self;
+
+    /// As [`Number::add`], except that a NaN need not be canonical: for the sums within a sum.
+    #[inline(always)]
+    fn partial_sum(self, o: Self) -> Self {
+        self.add(o)
+    }
 }
+
+/// An element as an integer that orders like it.
+pub(crate) trait Ordered: Number {
+    type Key: Copy + Ord;
+
+    /// Increasing, and distinct for distinct bits: −0 below +0, NaNs beyond the infinities of their sign.
+    fn key(self) -> Self::Key;
+    /// The element of a maximum (or minimum) over elements whose keys lie between `least` and `greatest`, both of them
+    /// keys of elements: that one of `greatest` (`least`), or the canonical NaN if there is a NaN.
+    fn extreme(least: Self::Key, greatest: Self::Key, maximum: bool) -> Self;
+}
+
+/// The key of the bits of a float, and back: magnitudes count downward below zero.
+macro_rules! ordered_float {
+    ($t:ty, $int:ty, $bits:ident => $from_bits:expr, $x:ident => $to_bits:expr, $infinity:expr, $nan:expr) => {
+        impl Ordered for $t {
+            type Key = $int;
+
+            #[inline(always)]
+            fn key(self) -> $int {
+                let $x = self;
+                let bits = $to_bits as $int;
+                bits ^ ((bits >> (<$int>::BITS - 1)) & <$int>::MAX)
+            }
+
+            #[inline(always)]
+            fn extreme(least: $int, greatest: $int, maximum: bool) -> Self {
+                // The negative of a key's successor has the opposite sign and the same magnitude.
+                let nan = greatest > $infinity || !least > $infinity;
+                let key = if maximum { greatest } else { least };
+                let bits = key ^ ((key >> (<$int>::BITS - 1)) & <$int>::MAX);
+                let $bits = if nan { $nan } else { bits as _ };
+                $from_bits
+            }
+        }
+    };
+}
+
+ordered_float!(f32, i32, bits => f32::from_bits(bits), x => x.to_bits(), 0x7f80_0000, float::F32_NAN);
+ordered_float!(F16, i16, bits => F16(bits), x => x.0, 0x7c00, float::F16_NAN);
+ordered_float!(BF16, i16, bits => BF16(bits), x => x.0, 0x7f80, float::BF16_NAN);
+
+macro_rules! ordered_integer {
+    ($($t:ty),*) => {$(
+        impl Ordered for $t {
+            type Key = $t;
+
+            #[inline(always)]
+            fn key(self) -> $t { self }
+            #[inline(always)]
+            fn extreme(least: $t, greatest: $t, maximum: bool) -> $t {
+                if maximum { greatest } else { least }
+            }
+        }
+    )*};
+}
+
+ordered_integer!(i8, i16, i32, i64, u8, u16, u32, u64);
 
 macro_rules! integer {
     ($($t:ty),*) => {$(
         impl Number for $t {
             const ZERO: Self = 0;
+            const NEUTRAL: Self = 0;
 
             #[inline(always)]
             fn add(self, o: Self) -> Self { self.wrapping_add(o) }
@@ -73,6 +140,7 @@ integer!(i8, i16, i32, i64, u8, u16, u32, u64);
 
 impl Number for f32 {
     const ZERO: Self = 0.0;
+    const NEUTRAL: Self = -0.0;
 
     #[inline(always)]
     fn add(self, o: Self) -> Self {
@@ -121,6 +189,10 @@ impl Number for f32 {
     #[inline(always)]
     fn canonical(self) -> Self {
         float::canonical(self)
+    }
+    #[inline(always)]
+    fn partial_sum(self, o: Self) -> Self {
+        self + o
     }
 }
 
@@ -209,6 +281,7 @@ macro_rules! half {
 
         impl Number for $t {
             const ZERO: Self = $t(0);
+            const NEUTRAL: Self = $t(0x8000);
             const HALF: Half = $half;
 
             #[inline(always)]

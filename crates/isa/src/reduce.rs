@@ -25,6 +25,9 @@
 //! **Max and min** have one result in any order: NaN propagates and −0 < +0. `cpu-compat`: the C++ chain from the first
 //! element on, `acc < x ? x : acc`, so NaN shows only if it comes first.
 //!
+//! Loops run across rows where the stated order leaves lanes independent: sums keep their NaNs as they come until the end
+//! ([`Number::partial_sum`]); maxima and minima of floats are those of integer keys ([`Ordered`]).
+//!
 //! A row sum of no columns is 0 (`dsl.md` §0), and so a row product of none is 1; other reductions of an empty axis do
 //! nothing.
 //!
@@ -32,14 +35,17 @@
 //! comparison: the first of equals, −0 equal to +0, and NaN only where it comes first. In all profiles; of an empty axis,
 //! nothing.
 
+// Several arrays at once: indices say it best, and vectorise.
+#![allow(clippy::needless_range_loop)]
+
 mod arg;
 
 use std::marker::PhantomData;
 
 use dtype::{Profile, Scalar};
 
-use crate::elementwise::{Add, Max, Min, Mul, Op2, StdMax, StdMin, same_types};
-use crate::number::{BF16, F16, Float, Number, with_number};
+use crate::elementwise::{Mul, Op2, StdMax, StdMin, same_types, zip};
+use crate::number::{BF16, F16, Float, Number, Ordered, with_number};
 use crate::plane::{self, Arena, Layout, Plane};
 use crate::simd::Simd;
 use crate::tier::{Kernel, dispatch};
@@ -122,34 +128,55 @@ pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
     let acc = Layout::strided(running.as_mut_ptr(), 0, size as isize);
     crate::copy::move_layouts((1, cols), acc, source.layout, size);
     macro_rules! run {
+        ($rows:ident, $n:ident, $acc:ident, $s:ident => $kernel:expr) => {
+            plane::for_each_from(
+                (1, 0),
+                rows as usize - 1,
+                cols as usize,
+                &[acc, source.layout],
+                |$rows, $n, [a, $s]| {
+                    let $acc = a.ptr.cast();
+                    // SAFETY: `n` elements of the running row and of `rows` rows of the source, which share nothing.
+                    unsafe { dispatch($kernel) }
+                },
+            )
+        };
+    }
+    macro_rules! fold {
         ($t:ty, $f:ident) => {
-            plane::for_each_from((1, 0), rows as usize - 1, cols as usize, &[acc, source.layout], |rows, n, [a, s]| {
-                // SAFETY: `n` elements of the running row and of `rows` rows of the source, which share nothing.
-                unsafe { dispatch(Accumulate::<$t, $f> { rows, n, acc: a.ptr.cast(), s, marker: PhantomData }) }
-            })
+            run!(rows, n, acc, s => FoldDown::<$t, $f> { rows, n, acc, s, marker: PhantomData })
         };
     }
     with_number!(src.dtype, T => match (op, compat) {
-        (Reduce::Sum, _) => run!(T, Add),
-        (Reduce::Prod, _) => run!(T, Mul),
-        (Reduce::Max, false) => run!(T, Max),
-        (Reduce::Min, false) => run!(T, Min),
-        (Reduce::Max, true) => run!(T, StdMax),
-        (Reduce::Min, true) => run!(T, StdMin),
+        (Reduce::Sum, _) => fold!(T, PartialSum),
+        (Reduce::Prod, _) => fold!(T, Mul),
+        (Reduce::Max, false) => run!(rows, n, acc, s => ExtremeDown::<T, true> { rows, n, acc, s }),
+        (Reduce::Min, false) => run!(rows, n, acc, s => ExtremeDown::<T, false> { rows, n, acc, s }),
+        (Reduce::Max, true) => fold!(T, StdMax),
+        (Reduce::Min, true) => fold!(T, StdMin),
     }, _ => return Err(Fault::dtype("a column reduction", &[src.dtype], TYPES)));
-    if rows == 1 {
-        // A lone NaN went through no operation.
-        with_number!(src.dtype, T => for e in running.chunks_exact_mut(size) {
-            let p = e.as_mut_ptr().cast::<T>();
-            // SAFETY: `e` holds one element.
-            unsafe { p.write_unaligned(p.read_unaligned().canonical()) }
-        }, _ => {});
-    }
+    // NaNs of partial sums, and a lone NaN that went through no operation.
+    with_number!(src.dtype, T => {
+        let p = running.as_mut_ptr().cast::<T>();
+        // SAFETY: `cols` elements.
+        unsafe { crate::elementwise::map(p, p, cols as usize, |x| x.canonical()) }
+    }, _ => {});
     crate::copy::move_layouts((1, cols), d, acc, size);
     Ok(())
 }
 
-struct Accumulate<T, O> {
+/// The sums within a sum.
+struct PartialSum;
+
+impl<T: Number> Op2<T> for PartialSum {
+    #[inline(always)]
+    fn f(a: T, b: T) -> T {
+        a.partial_sum(b)
+    }
+}
+
+/// `acc[c] = O::f(acc[c], s[r, c])` for every row r in order.
+struct FoldDown<T, O> {
     rows: usize,
     n: usize,
     acc: *mut T,
@@ -157,7 +184,7 @@ struct Accumulate<T, O> {
     marker: PhantomData<O>,
 }
 
-impl<T: Number, O: Op2<T>> Kernel for Accumulate<T, O> {
+impl<T: Number, O: Op2<T>> Kernel for FoldDown<T, O> {
     type Output = ();
 
     /// # Safety
@@ -165,31 +192,72 @@ impl<T: Number, O: Op2<T>> Kernel for Accumulate<T, O> {
     /// `n` elements at `acc` and in each row, sharing nothing.
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        const N: usize = 32;
-        let mut c = 0;
-        // SAFETY: below `n`.
-        unsafe {
-            if self.s.cs == size_of::<T>() as isize {
-                while c + N <= self.n {
-                    let at = self.acc.add(c).cast::<[T; N]>();
-                    let mut x = at.read_unaligned();
-                    for r in 0..self.rows {
-                        let y = self.s.at(r, c).cast::<[T; N]>().read_unaligned();
-                        for k in 0..N {
-                            x[k] = O::f(x[k], y[k]);
-                        }
+        for r in 0..self.rows {
+            // SAFETY: below `n`.
+            unsafe {
+                if self.s.cs == size_of::<T>() as isize {
+                    zip(self.acc, self.acc, self.s.at(r, 0).cast(), self.n, O::f);
+                } else {
+                    for c in 0..self.n {
+                        let x = self.s.at(r, c).cast::<T>().read_unaligned();
+                        self.acc.add(c).write_unaligned(O::f(self.acc.add(c).read_unaligned(), x));
                     }
-                    at.write_unaligned(x);
-                    c += N;
                 }
             }
-            while c < self.n {
-                let p = self.acc.add(c);
-                let mut x = p.read_unaligned();
-                for r in 0..self.rows {
-                    x = O::f(x, self.s.at(r, c).cast::<T>().read_unaligned());
+        }
+    }
+}
+
+/// As [`FoldDown`], for the maximum or the minimum.
+struct ExtremeDown<T, const MAXIMUM: bool> {
+    rows: usize,
+    n: usize,
+    acc: *mut T,
+    s: Plane,
+}
+
+impl<T: Ordered, const MAXIMUM: bool> Kernel for ExtremeDown<T, MAXIMUM> {
+    type Output = ();
+
+    /// # Safety
+    ///
+    /// As for [`FoldDown`].
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // As many as stay in registers.
+        const N: usize = 64;
+        let dense = self.s.cs == size_of::<T>() as isize;
+        let mut c = 0;
+        // SAFETY: elements below `n` of the running row and of each row of the source.
+        unsafe {
+            while dense && c + N <= self.n {
+                let acc = self.acc.add(c);
+                let mut least = [acc.read_unaligned().key(); N];
+                for k in 0..N {
+                    least[k] = acc.add(k).read_unaligned().key();
                 }
-                p.write_unaligned(x);
+                let mut greatest = least;
+                for r in 0..self.rows {
+                    let row = self.s.at(r, c).cast::<T>();
+                    for k in 0..N {
+                        let key = row.add(k).read_unaligned().key();
+                        (least[k], greatest[k]) = (key.min(least[k]), key.max(greatest[k]));
+                    }
+                }
+                for k in 0..N {
+                    acc.add(k).write_unaligned(T::extreme(least[k], greatest[k], MAXIMUM));
+                }
+                c += N;
+            }
+            while c < self.n {
+                let acc = self.acc.add(c);
+                let first = acc.read_unaligned().key();
+                let (mut least, mut greatest) = (first, first);
+                for r in 0..self.rows {
+                    let key = self.s.at(r, c).cast::<T>().read_unaligned().key();
+                    (least, greatest) = (key.min(least), key.max(greatest));
+                }
+                acc.write_unaligned(T::extreme(least, greatest, MAXIMUM));
                 c += 1;
             }
         }
@@ -227,48 +295,30 @@ impl Rows {
 /// # Safety
 ///
 /// The planes of `rows` are valid and share nothing.
-unsafe fn reduce_rows<T: Summand>(op: Reduce, rows: Rows, profile: Profile) {
-    macro_rules! fold {
-        ($f:ident) => {
+unsafe fn reduce_rows<T: Summand + Ordered>(op: Reduce, rows: Rows, profile: Profile) {
+    macro_rules! run {
+        ($kernel:expr) => {
             // SAFETY: the caller's promise.
-            unsafe { dispatch(FoldRows::<T, $f> { rows, marker: PhantomData }) }
+            unsafe { dispatch($kernel) }
         };
     }
     match (op, profile) {
-        // SAFETY: the caller's promise.
-        (Reduce::Sum, _) => unsafe { dispatch(SumRows::<T> { rows, profile, marker: PhantomData }) },
-        // SAFETY: the caller's promise.
-        (Reduce::Prod, _) => unsafe { dispatch(ProductRows::<T> { rows, profile, marker: PhantomData }) },
-        (Reduce::Max, Profile::CpuCompat) => fold!(StdMax),
-        (Reduce::Min, Profile::CpuCompat) => fold!(StdMin),
-        (Reduce::Max, _) => fold!(Max),
-        (Reduce::Min, _) => fold!(Min),
+        (Reduce::Sum, _) => run!(SumRows::<T> { rows, profile, marker: PhantomData }),
+        (Reduce::Prod, _) => run!(ProductRows::<T> { rows, profile, marker: PhantomData }),
+        (Reduce::Max, Profile::CpuCompat) => run!(FoldRows::<T, StdMax> { rows, marker: PhantomData }),
+        (Reduce::Min, Profile::CpuCompat) => run!(FoldRows::<T, StdMin> { rows, marker: PhantomData }),
+        (Reduce::Max, _) => run!(ExtremeRows::<T, true> { rows, marker: PhantomData }),
+        (Reduce::Min, _) => run!(ExtremeRows::<T, false> { rows, marker: PhantomData }),
     }
 }
 
-/// Max and min. The chain of `cpu-compat` is not associative; the others are, so lanes may run in parallel.
+/// A chain from the first element on.
 struct FoldRows<T, O> {
     rows: Rows,
     marker: PhantomData<(T, O)>,
 }
 
-trait Associative {
-    const YES: bool;
-}
-impl Associative for Max {
-    const YES: bool = true;
-}
-impl Associative for Min {
-    const YES: bool = true;
-}
-impl Associative for StdMax {
-    const YES: bool = false;
-}
-impl Associative for StdMin {
-    const YES: bool = false;
-}
-
-impl<T: Number, O: Op2<T> + Associative> Kernel for FoldRows<T, O> {
+impl<T: Number, O: Op2<T>> Kernel for FoldRows<T, O> {
     type Output = ();
 
     /// # Safety
@@ -276,34 +326,12 @@ impl<T: Number, O: Op2<T> + Associative> Kernel for FoldRows<T, O> {
     /// As for [`reduce_rows`].
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        const N: usize = 32;
         // SAFETY: elements below `n`.
         unsafe {
             self.rows.each::<T>(|row, n| {
                 let mut acc = row.read_unaligned();
-                let mut c = 1;
-                if O::YES && n >= N {
-                    let mut lanes = row.cast::<[T; N]>().read_unaligned();
-                    c = N;
-                    while c + N <= n {
-                        let x = row.add(c).cast::<[T; N]>().read_unaligned();
-                        for k in 0..N {
-                            lanes[k] = O::f(lanes[k], x[k]);
-                        }
-                        c += N;
-                    }
-                    let mut width = N / 2;
-                    while width > 0 {
-                        for k in 0..width {
-                            lanes[k] = O::f(lanes[k], lanes[k + width]);
-                        }
-                        width /= 2;
-                    }
-                    acc = lanes[0];
-                }
-                while c < n {
-                    acc = O::f(acc, row.add(c).read_unaligned());
-                    c += 1;
+                for k in 1..n {
+                    acc = O::f(acc, row.add(k).read_unaligned());
                 }
                 acc
             });
@@ -311,14 +339,38 @@ impl<T: Number, O: Op2<T> + Associative> Kernel for FoldRows<T, O> {
     }
 }
 
-/// An element as a row sum sees it.
+/// The maximum or the minimum, in any order.
+struct ExtremeRows<T, const MAXIMUM: bool> {
+    rows: Rows,
+    marker: PhantomData<T>,
+}
+
+impl<T: Ordered, const MAXIMUM: bool> Kernel for ExtremeRows<T, MAXIMUM> {
+    type Output = ();
+
+    /// # Safety
+    ///
+    /// As for [`reduce_rows`].
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // SAFETY: elements below `n`.
+        unsafe {
+            self.rows.each::<T>(|row, n| {
+                let first = row.read_unaligned().key();
+                let (mut least, mut greatest) = (first, first);
+                for k in 0..n {
+                    let key = row.add(k).read_unaligned().key();
+                    (least, greatest) = (least.min(key), greatest.max(key));
+                }
+                T::extreme(least, greatest, MAXIMUM)
+            });
+        }
+    }
+}
+
+/// An element as a row sum of `cpu-compat` sees it.
 trait Summand: Number {
-    /// Lanes of a 256-byte register.
-    type Lanes: Copy + AsMut<[Self]> + AsRef<[Self]>;
-
-    fn zeros() -> Self::Lanes;
-
-    /// `cpu-compat`: left to right in the model's accumulator, rounded at the end.
+    /// Left to right in the model's accumulator, rounded at the end.
     ///
     /// # Safety
     ///
@@ -336,19 +388,12 @@ trait Summand: Number {
 macro_rules! in_own_type {
     ($($t:ty),*) => {$(
         impl Summand for $t {
-            type Lanes = [Self; 256 / size_of::<$t>()];
-
-            #[inline(always)]
-            fn zeros() -> Self::Lanes {
-                [Self::ZERO; 256 / size_of::<$t>()]
-            }
-
             #[inline(always)]
             unsafe fn sequential(row: *const Self, n: usize) -> Self {
                 let mut acc = Self::ZERO;
                 for k in 0..n {
                     // SAFETY: the caller's promise.
-                    acc = Number::add(acc, unsafe { row.add(k).read_unaligned() });
+                    acc = acc.partial_sum(unsafe { row.add(k).read_unaligned() });
                 }
                 acc
             }
@@ -370,13 +415,6 @@ macro_rules! in_own_type {
 macro_rules! in_f32 {
     ($($t:ty),*) => {$(
         impl Summand for $t {
-            type Lanes = [Self; 128];
-
-            #[inline(always)]
-            fn zeros() -> Self::Lanes {
-                [Self::ZERO; 128]
-            }
-
             #[inline(always)]
             unsafe fn sequential(row: *const Self, n: usize) -> Self {
                 let mut acc = 0f32;
@@ -421,8 +459,111 @@ impl<T: Summand> Kernel for SumRows<T> {
         unsafe {
             match self.profile {
                 Profile::CpuCompat => self.rows.each::<T>(|row, n| T::sequential(row, n)),
-                Profile::A5 => self.rows.each::<T>(|row, n| grouped(row, n)),
-                Profile::A2a3 => self.rows.each::<T>(|row, n| in_lanes(row, n)),
+                Profile::A5 => grouped::<T>(self.rows),
+                Profile::A2a3 => in_lanes::<T>(self.rows),
+            }
+        }
+    }
+}
+
+/// Bytes of a register of the device.
+const REGISTER: usize = 256;
+/// Elements of a [`Forest`].
+const ROOM: usize = 1024;
+
+/// Trees of lanes side by side, so that a level of all of them is one loop.
+///
+/// Lanes that a shorter tree lacks hold the neutral element: adding it is moving up as it is.
+struct Forest<T> {
+    lanes: [T; ROOM],
+    /// Where a level goes.
+    level: [T; ROOM / 2],
+    /// Lanes of a tree: a power of two.
+    width: usize,
+    trees: usize,
+}
+
+impl<T: Number> Forest<T> {
+    #[inline(always)]
+    fn new(width: usize) -> Forest<T> {
+        Forest { lanes: [T::NEUTRAL; ROOM], level: [T::NEUTRAL; ROOM / 2], width, trees: 0 }
+    }
+
+    /// The lanes of a new tree; there must be room.
+    #[inline(always)]
+    fn plant(&mut self) -> &mut [T] {
+        let from = self.trees * self.width;
+        self.trees += 1;
+        &mut self.lanes[from..][..self.width]
+    }
+
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        (self.trees + 1) * self.width > ROOM
+    }
+
+    /// The sums by neighbours of all trees, in order; none are left.
+    #[inline(always)]
+    fn sums(&mut self) -> &[T] {
+        let (mut n, mut width) = (self.trees * self.width, self.width);
+        let mut in_level = false;
+        while width > 1 {
+            (n, width) = (n / 2, width / 2);
+            if in_level {
+                neighbours(&self.level[..2 * n], &mut self.lanes[..n]);
+            } else {
+                neighbours(&self.lanes[..2 * n], &mut self.level[..n]);
+            }
+            in_level = !in_level;
+        }
+        self.trees = 0;
+        if in_level { &self.level[..n] } else { &self.lanes[..n] }
+    }
+}
+
+#[inline(always)]
+fn neighbours<T: Number>(from: &[T], to: &mut [T]) {
+    for (pair, sum) in from.chunks_exact(2).zip(to) {
+        *sum = pair[0].partial_sum(pair[1]);
+    }
+}
+
+/// The order of `a2a3`.
+///
+/// # Safety
+///
+/// As for [`reduce_rows`].
+#[inline(always)]
+unsafe fn in_lanes<T: Number>(rows: Rows) {
+    let n = rows.n;
+    let lanes = REGISTER / size_of::<T>();
+    let mut forest = Forest::<T>::new(lanes.min(n.next_power_of_two()));
+    let mut first = 0;
+    for r in 0..rows.rows {
+        // SAFETY: row `r`: elements below `n`.
+        unsafe {
+            let row = rows.s.at(r, 0).cast::<T>();
+            let t = forest.plant();
+            let full = n / lanes;
+            if n < lanes {
+                load(t, row, n);
+            } else if n.is_multiple_of(lanes) && lanes.is_multiple_of(CHUNK) {
+                add_blocks(t, row, full);
+            } else {
+                load(t, row, lanes);
+                if full > 1 {
+                    add(t, row.add(lanes));
+                }
+                add(&mut t[..n % lanes], row.add(full * lanes));
+                for block in 2..full {
+                    add(t, row.add(block * lanes));
+                }
+            }
+            if forest.is_full() || r + 1 == rows.rows {
+                for (k, sum) in forest.sums().iter().enumerate() {
+                    rows.d.at(first + k, 0).cast::<T>().write_unaligned(sum.canonical());
+                }
+                first = r + 1;
             }
         }
     }
@@ -450,7 +591,7 @@ impl<T: Summand> Kernel for ProductRows<T> {
             self.rows.each::<T>(|row, n| {
                 let mut lanes = [T::ZERO; 32];
                 let lanes = &mut lanes[..n.min(32 / size_of::<T>())];
-                load(lanes, row);
+                load(lanes, row, lanes.len());
                 let mut c = lanes.len();
                 while c < n {
                     for (k, lane) in lanes.iter_mut().take(n - c).enumerate() {
@@ -472,97 +613,86 @@ impl<T: Summand> Kernel for ProductRows<T> {
 ///
 /// # Safety
 ///
-/// `n` ≥ 1 elements at `row`.
+/// As for [`reduce_rows`].
 #[inline(always)]
-unsafe fn grouped<T: Summand>(row: *const T, n: usize) -> T {
-    let mut t = T::zeros();
-    let t = t.as_mut();
-    let lanes = t.len();
-    let mut total = T::ZERO;
-    let mut c = 0;
-    while c < n {
-        // SAFETY: elements c .. c + width.
-        let group = unsafe {
-            if n - c >= lanes {
-                load(t, row.add(c));
-                pair_tree(t)
-            } else {
-                let t = &mut t[..n - c];
-                load(t, row.add(c));
-                pair_tree(t)
+unsafe fn grouped<T: Number>(rows: Rows) {
+    let n = rows.n;
+    let lanes = REGISTER / size_of::<T>();
+    let mut forest = Forest::<T>::new(lanes.min(n.next_power_of_two()));
+    let groups = n.div_ceil(lanes);
+    // The row and the group whose sum comes next, and the sum of the row so far.
+    let (mut row, mut group, mut total) = (0, 0, T::ZERO);
+    for r in 0..rows.rows {
+        for g in 0..groups {
+            // SAFETY: row `r`, elements below `n`; `row` is at most `r`.
+            unsafe {
+                let from = g * lanes;
+                load(forest.plant(), rows.s.at(r, from).cast(), lanes.min(n - from));
+                if forest.is_full() || (r + 1 == rows.rows && g + 1 == groups) {
+                    for &sum in forest.sums() {
+                        total = if group == 0 { sum } else { total.partial_sum(sum) };
+                        group += 1;
+                        if group == groups {
+                            rows.d.at(row, 0).cast::<T>().write_unaligned(total.canonical());
+                            (row, group) = (row + 1, 0);
+                        }
+                    }
+                }
             }
-        };
-        total = if c == 0 { group } else { total.add(group) };
-        c += lanes;
+        }
     }
-    total
 }
 
-/// The order of `a2a3`.
+/// The first `n` lanes from a row, the others neutral.
 ///
 /// # Safety
 ///
-/// `n` ≥ 1 elements at `row`.
+/// `n` elements at `row`; no more than there are lanes.
 #[inline(always)]
-unsafe fn in_lanes<T: Summand>(row: *const T, n: usize) -> T {
-    let mut t = T::zeros();
-    let t = t.as_mut();
-    let lanes = t.len();
-    // SAFETY: elements below `n`.
-    unsafe {
-        if n < lanes {
-            let t = &mut t[..n];
-            load(t, row);
-            return pair_tree(t);
-        }
-        load(t, row);
-        let full = n / lanes;
-        if full > 1 {
-            add(t, row.add(lanes));
-        }
-        add(&mut t[..n % lanes], row.add(full * lanes));
-        for block in 2..full {
-            add(t, row.add(block * lanes));
-        }
-    }
-    pair_tree(t)
+unsafe fn load<T: Number>(t: &mut [T], row: *const T, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { std::ptr::copy_nonoverlapping(row.cast::<u8>(), t.as_mut_ptr().cast(), n * size_of::<T>()) };
+    t[n..].fill(T::NEUTRAL);
 }
 
 /// # Safety
 ///
 /// As many elements at `row` as there are lanes.
 #[inline(always)]
-unsafe fn load<T: Number>(t: &mut [T], row: *const T) {
-    for (k, lane) in t.iter_mut().enumerate() {
-        // SAFETY: the caller's promise.
-        *lane = unsafe { row.add(k).read_unaligned() };
-    }
-}
-
-/// # Safety
-///
-/// As for [`load`].
-#[inline(always)]
 unsafe fn add<T: Number>(t: &mut [T], row: *const T) {
     for (k, lane) in t.iter_mut().enumerate() {
         // SAFETY: the caller's promise.
-        *lane = lane.add(unsafe { row.add(k).read_unaligned() });
+        *lane = lane.partial_sum(unsafe { row.add(k).read_unaligned() });
     }
 }
 
-/// The sum by neighbours.
+/// Lanes that stay in registers.
+const CHUNK: usize = 64;
+
+/// Lanes that are the sums of `blocks` ≥ 1 blocks of as many elements, from the first block on.
+///
+/// # Safety
+///
+/// As many blocks at `row`; the lanes are a multiple of [`CHUNK`].
 #[inline(always)]
-fn pair_tree<T: Number>(t: &mut [T]) -> T {
-    let mut n = t.len();
-    while n > 1 {
-        let half = n / 2;
-        for k in 0..half {
-            t[k] = t[2 * k].add(t[2 * k + 1]);
+unsafe fn add_blocks<T: Number>(t: &mut [T], row: *const T, blocks: usize) {
+    let lanes = t.len();
+    for (c, t) in t.chunks_exact_mut(CHUNK).enumerate() {
+        let mut sums = [T::ZERO; CHUNK];
+        // SAFETY: the caller's promise.
+        unsafe {
+            let row = row.add(c * CHUNK);
+            for k in 0..CHUNK {
+                sums[k] = row.add(k).read_unaligned();
+            }
+            for block in 1..blocks {
+                for k in 0..CHUNK {
+                    sums[k] = sums[k].partial_sum(row.add(block * lanes + k).read_unaligned());
+                }
+            }
         }
-        if n % 2 == 1 {
-            t[half] = t[n - 1];
+        for k in 0..CHUNK {
+            t[k] = sums[k];
         }
-        n = n.div_ceil(2);
     }
-    t.first().copied().unwrap_or(T::ZERO)
 }

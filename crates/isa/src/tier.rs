@@ -1,6 +1,6 @@
 //! Instruction-set tiers: the same loops, compiled for several vector extensions.
 //!
-//! Each kernel is one generic body. It is instantiated three times, under different target features, and the best one
+//! Each kernel is one generic body. It is instantiated for the portable tier, AVX2 and AVX-512, and the best one
 //! the host has is chosen once. Rust's floats are strict and `mul_add` is exact everywhere, so the instances give the same
 //! bits; tests compare them by forcing a tier with [`with`].
 
@@ -18,10 +18,12 @@ pub enum Tier {
     Avx2,
     /// AVX-512 F, BW, VL and DQ, on top of the former.
     Avx512,
+    /// VNNI, on top of the former: matters to products of i8 only.
+    Avx512Vnni,
 }
 
 impl Tier {
-    pub const ALL: [Tier; 3] = [Tier::Portable, Tier::Avx2, Tier::Avx512];
+    pub const ALL: [Tier; 4] = [Tier::Portable, Tier::Avx2, Tier::Avx512, Tier::Avx512Vnni];
 
     /// Whether this host can run the tier.
     pub fn available(self) -> bool {
@@ -35,7 +37,7 @@ fn detect() -> Tier {
         use std::arch::is_x86_feature_detected as has;
         if has!("avx2") && has!("fma") && has!("f16c") {
             if has!("avx512f") && has!("avx512bw") && has!("avx512vl") && has!("avx512dq") {
-                return Tier::Avx512;
+                return if has!("avx512vnni") { Tier::Avx512Vnni } else { Tier::Avx512 };
             }
             return Tier::Avx2;
         }
@@ -94,7 +96,7 @@ pub(crate) unsafe fn dispatch<K: Kernel>(kernel: K) -> K::Output {
     #[cfg(target_arch = "x86_64")]
     match current() {
         // SAFETY: the tier is available only if its features were detected; the rest is the caller's promise.
-        Tier::Avx512 => return unsafe { avx512(kernel) },
+        Tier::Avx512 | Tier::Avx512Vnni => return unsafe { avx512(kernel) },
         // SAFETY: as above.
         Tier::Avx2 => return unsafe { avx2(kernel) },
         Tier::Portable => {}

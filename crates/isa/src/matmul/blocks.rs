@@ -1,12 +1,10 @@
 //! The walk over inner blocks of the accumulator, common to all element types.
 
-// Rows and columns of several arrays at once: indices say it best, and unroll.
-#![allow(clippy::needless_range_loop)]
-
+use super::inner::{Inner, MR_MAX, NR, Panel, Start, Target};
 use super::pack::padded;
-use crate::simd::{Block, MR_MAX, NR, Panel};
 
 /// The accumulator and what it starts from.
+#[derive(Clone, Copy)]
 pub(super) struct Output {
     /// Row-major, `stride` words from row to row.
     pub(super) acc: *mut u32,
@@ -14,16 +12,29 @@ pub(super) struct Output {
     pub(super) start: Start,
 }
 
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Start {
-    Zero,
-    /// The accumulator's own contents.
-    Itself,
-    /// One row for all, padded to whole panels.
-    Row(*const u32),
+/// A right operand in words: panels side by side.
+#[derive(Clone, Copy)]
+pub(super) struct Rhs {
+    pub(super) words: *const u32,
+    /// From step to step of a panel.
+    pub(super) pitch: usize,
+    /// From panel to panel.
+    pub(super) next: usize,
 }
 
-/// A product of packed operands.
+impl Rhs {
+    /// As [`super::pack::panels`] leaves it.
+    pub(super) fn packed(words: &[u32], steps: usize) -> Rhs {
+        Rhs { words: words.as_ptr(), pitch: NR, next: steps * NR }
+    }
+
+    /// A row-major matrix in whole panels, where it is.
+    pub(super) fn in_place(words: *const u32, pitch: usize) -> Rhs {
+        Rhs { words, pitch, next: NR }
+    }
+}
+
+/// A product of operands in words.
 #[derive(Clone, Copy)]
 pub(super) struct Packed {
     pub(super) m: usize,
@@ -33,83 +44,50 @@ pub(super) struct Packed {
     pub(super) lhs: *const u32,
     /// Words from row to row of the left operand.
     pub(super) lhs_stride: usize,
-    pub(super) rhs: *const u32,
+    pub(super) rhs: Rhs,
 }
 
-/// Calls `f(panel, block)` for every inner block of `mr` rows: the block holds the start values and comes back as the
-/// result. The panel spans all steps.
+/// What happens to an inner block. Not a closure: `block` must be `#[inline(always)]`, so that it is compiled with the
+/// features of the tier.
+pub(super) trait Step<I: Inner> {
+    /// # Safety
+    ///
+    /// As for the methods of [`Inner`]; `column` is the first one of the block.
+    unsafe fn block(&self, p: &Panel, t: &Target, column: usize);
+}
+
+/// Takes `step` for every inner block of the tier `I`.
 ///
 /// # Safety
 ///
-/// The operands are packed as [`super::pack`] says; the accumulator has m rows of n words.
+/// The operands are words as [`super::pack`] makes them; the accumulator has m rows of n words. The host has
+/// the features of `I`.
 #[inline(always)]
-pub(super) unsafe fn each<T: Copy + Default>(
-    p: &Packed,
-    out: &Output,
-    mr: usize,
-    from_bits: impl Fn(u32) -> T,
-    to_bits: impl Fn(T) -> u32,
-    f: impl Fn(&Panel, &mut Block<T>),
-) {
-    for j in (0..padded(p.n)).step_by(NR) {
-        let width = NR.min(p.n - j);
-        for i in (0..p.m).step_by(mr) {
-            let height = mr.min(p.m - i);
+pub(super) unsafe fn each<I: Inner>(p: &Packed, out: &Output, step: &impl Step<I>) {
+    let panels = I::PANELS * NR;
+    for j in (0..padded(p.n)).step_by(panels) {
+        for i in (0..p.m).step_by(I::MR) {
             let mut rows = [0; MR_MAX];
-            for (r, row) in rows.iter_mut().enumerate().take(mr) {
+            for (r, row) in rows.iter_mut().enumerate().take(I::MR) {
                 *row = (i + r).min(p.m - 1) * p.lhs_stride;
             }
-            // SAFETY: panel j ÷ NR of the packed right operand; rows below m.
-            let panel =
-                unsafe { Panel { lhs: p.lhs, rows, rhs: p.rhs.add(j * p.steps), from: 0, to: p.steps, stride: 1 } };
-            let mut block: Block<T> = [[T::default(); NR]; MR_MAX];
-            // SAFETY: `height` rows of `width` words at (i, j); the start row is padded.
-            unsafe {
-                match out.start {
-                    Start::Zero => {}
-                    Start::Row(start) => {
-                        let row = start.add(j).cast::<[u32; NR]>().read_unaligned();
-                        for r in 0..height {
-                            for c in 0..NR {
-                                block[r][c] = from_bits(row[c]);
-                            }
-                        }
-                    }
-                    Start::Itself => {
-                        for r in 0..height {
-                            let row = out.acc.add((i + r) * out.stride + j);
-                            if width == NR {
-                                let row = row.cast::<[u32; NR]>().read_unaligned();
-                                for c in 0..NR {
-                                    block[r][c] = from_bits(row[c]);
-                                }
-                            } else {
-                                for c in 0..width {
-                                    block[r][c] = from_bits(row.add(c).read_unaligned());
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-            f(&panel, &mut block);
-            // SAFETY: as above.
-            unsafe {
-                for r in 0..height {
-                    let row = out.acc.add((i + r) * out.stride + j);
-                    if width == NR {
-                        let mut words = [0u32; NR];
-                        for c in 0..NR {
-                            words[c] = to_bits(block[r][c]);
-                        }
-                        row.cast::<[u32; NR]>().write_unaligned(words);
-                    } else {
-                        for c in 0..width {
-                            row.add(c).write_unaligned(to_bits(block[r][c]));
-                        }
-                    }
-                }
-            }
+            let Rhs { words, pitch, next } = p.rhs;
+            // SAFETY: panel j ÷ NR of the right operand, row i and column j of the accumulator, j of the start row.
+            let (panel, target) = unsafe {
+                let rhs = words.add(j / NR * next);
+                let start = match out.start {
+                    Start::Row(row) => Start::Row(row.add(j)),
+                    other => other,
+                };
+                let acc = out.acc.add(i * out.stride + j);
+                let (height, width) = (I::MR.min(p.m - i), panels.min(p.n - j));
+                (
+                    Panel { lhs: p.lhs, rows, rhs, pitch, next, steps: p.steps },
+                    Target { acc, stride: out.stride, start, height, width },
+                )
+            };
+            // SAFETY: as above; the features are the caller's promise.
+            unsafe { step.block(&panel, &target, j) };
         }
     }
 }

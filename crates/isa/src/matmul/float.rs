@@ -7,9 +7,10 @@
 
 use dtype::{DType, Profile, float};
 
-use super::blocks::{self, Output, Packed, Start};
+use super::blocks::{self, Output, Packed, Rhs, Step};
+use super::inner::{Inner, K_BLOCK, NR, Panel, Start, Target};
 use super::pack::{self, Problem, Widen};
-use crate::simd::{Block, K_BLOCK, NR, Simd, flush};
+use crate::simd::{Simd, flush};
 use crate::tier::{Kernel, dispatch};
 
 #[derive(Clone, Copy)]
@@ -27,17 +28,35 @@ impl Widen for Bits32 {
     fn widen(self) -> u32 {
         self.0
     }
+
+    #[inline(always)]
+    unsafe fn panel<S: Simd>(to: *mut u32, from: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { to.cast::<[u32; NR]>().write_unaligned(from.cast::<[u32; NR]>().read_unaligned()) }
+    }
 }
 impl Widen for Half {
     #[inline(always)]
     fn widen(self) -> u32 {
         float::f16_to_f32(self.0).to_bits()
     }
+
+    #[inline(always)]
+    unsafe fn panel<S: Simd>(to: *mut u32, from: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { S::widen_f16(to.cast(), from.cast()) }
+    }
 }
 impl Widen for Brain {
     #[inline(always)]
     fn widen(self) -> u32 {
         (self.0 as u32) << 16
+    }
+
+    #[inline(always)]
+    unsafe fn panel<S: Simd>(to: *mut u32, from: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { S::widen_bf16::<false>(to.cast(), from.cast()) }
     }
 }
 impl Widen for BrainFlushed {
@@ -46,6 +65,19 @@ impl Widen for BrainFlushed {
         let bits = (self.0 as u32) << 16;
         if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits }
     }
+
+    #[inline(always)]
+    unsafe fn panel<S: Simd>(to: *mut u32, from: *const Self) {
+        // SAFETY: the caller's promise.
+        unsafe { S::widen_bf16::<true>(to.cast(), from.cast()) }
+    }
+}
+
+/// Operands that are read where they are: address, words from row to row.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Direct {
+    pub(super) lhs: Option<(*const u32, usize)>,
+    pub(super) rhs: Option<(*const u32, usize)>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -61,12 +93,12 @@ enum Chain {
 /// # Safety
 ///
 /// The layouts are valid over the problem's extents; `lhs` and `rhs` have room for the packed operands; the output is
-/// valid. `direct` is the left operand in place, (address, words from row to row), if it is f32, row-major and apart from
-/// the accumulator.
+/// valid. `direct` are operands in place, (address, words from row to row): f32, row-major, apart from the accumulator, the
+/// right one in whole panels.
 pub(super) unsafe fn run(
     p: &Problem,
     (lhs, rhs): (&mut [u32], &mut [u32]),
-    direct: Option<(*const u32, usize)>,
+    direct: Direct,
     out: Output,
     dtype: DType,
     profile: Profile,
@@ -77,19 +109,20 @@ pub(super) unsafe fn run(
         (_, d) => Chain::Blocks { flush: d == DType::BF16 },
     };
     let flush = chain == Chain::Blocks { flush: true };
-    let copy_lhs = direct.is_none();
+    let copy = [direct.lhs.is_none(), direct.rhs.is_none()];
     // SAFETY: the caller's promise about the operands; the slices have the packed sizes.
     unsafe {
         match (dtype, flush) {
-            (DType::F32, _) => dispatch(Pack::<Bits32>::new(p, copy_lhs, lhs, rhs)),
-            (DType::F16, _) => dispatch(Pack::<Half>::new(p, copy_lhs, lhs, rhs)),
-            (_, false) => dispatch(Pack::<Brain>::new(p, copy_lhs, lhs, rhs)),
-            (_, true) => dispatch(Pack::<BrainFlushed>::new(p, copy_lhs, lhs, rhs)),
+            (DType::F32, _) => dispatch(Pack::<Bits32>::new(p, copy, lhs, rhs)),
+            (DType::F16, _) => dispatch(Pack::<Half>::new(p, copy, lhs, rhs)),
+            (_, false) => dispatch(Pack::<Brain>::new(p, copy, lhs, rhs)),
+            (_, true) => dispatch(Pack::<BrainFlushed>::new(p, copy, lhs, rhs)),
         }
     }
     let normal = !flush || sums_stay_normal(&lhs[..p.m * p.k], &rhs[..pack::padded(p.n) * p.k]);
-    let (lhs, lhs_stride) = direct.unwrap_or((lhs.as_ptr(), p.k));
-    let packed = Packed { m: p.m, n: p.n, steps: p.k, lhs, lhs_stride, rhs: rhs.as_ptr() };
+    let (lhs, lhs_stride) = direct.lhs.unwrap_or((lhs.as_ptr(), p.k));
+    let rhs = direct.rhs.map_or(Rhs::packed(rhs, p.k), |(words, pitch)| Rhs::in_place(words, pitch));
+    let packed = Packed { m: p.m, n: p.n, steps: p.k, lhs, lhs_stride, rhs };
     // SAFETY: the operands are packed, the output is the caller's promise.
     unsafe {
         if normal {
@@ -102,15 +135,16 @@ pub(super) unsafe fn run(
 
 struct Pack<'a, T> {
     problem: &'a Problem,
-    copy_lhs: bool,
+    /// Which operands to copy: left, right.
+    copy: [bool; 2],
     lhs: &'a mut [u32],
     rhs: &'a mut [u32],
     marker: std::marker::PhantomData<T>,
 }
 
 impl<'a, T> Pack<'a, T> {
-    fn new(problem: &'a Problem, copy_lhs: bool, lhs: &'a mut [u32], rhs: &'a mut [u32]) -> Pack<'a, T> {
-        Pack { problem, copy_lhs, lhs, rhs, marker: std::marker::PhantomData }
+    fn new(problem: &'a Problem, copy: [bool; 2], lhs: &'a mut [u32], rhs: &'a mut [u32]) -> Pack<'a, T> {
+        Pack { problem, copy, lhs, rhs, marker: std::marker::PhantomData }
     }
 }
 
@@ -125,10 +159,12 @@ impl<T: Widen> Kernel for Pack<'_, T> {
         let p = self.problem;
         // SAFETY: the caller's promise.
         unsafe {
-            if self.copy_lhs {
-                pack::rows::<T>(p.lhs, p.m, p.k, self.lhs);
+            if self.copy[0] {
+                pack::rows::<S, T>(p.lhs, p.m, p.k, self.lhs);
             }
-            pack::panels::<T>(p.rhs, p.k, p.n, self.rhs);
+            if self.copy[1] {
+                pack::panels::<S, T>(p.rhs, p.k, p.n, self.rhs);
+            }
         }
     }
 }
@@ -148,42 +184,43 @@ impl Kernel for Multiply {
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
         let Multiply { packed, out, chain } = self;
-        let zero = out.start == Start::Zero;
-        let canonical = |x: f32| float::canonical(x).to_bits();
         // SAFETY: the caller's promise; the panels that `each` makes cover all steps.
         unsafe {
             match chain {
-                Chain::Straight => {
-                    blocks::each(&packed, &out, S::MR, f32::from_bits, canonical, |p, c| S::fma(p, c));
-                }
-                Chain::Blocks { flush: true } => {
-                    blocks::each(&packed, &out, S::MR, f32::from_bits, canonical, |p, c| S::fma_blocks::<true>(p, c));
-                }
-                Chain::Blocks { flush: false } => {
-                    blocks::each(&packed, &out, S::MR, f32::from_bits, canonical, |p, c| S::fma_blocks::<false>(p, c));
-                }
-                Chain::Compat => {
-                    blocks::each(&packed, &out, S::MR, f32::from_bits, canonical, |p, c| {
-                        let mut chain = [[0f32; NR]; _];
-                        S::fma(p, &mut chain);
-                        if zero {
-                            *c = chain;
-                        } else {
-                            add::<S>(c, &chain);
-                        }
-                    });
-                }
+                Chain::Straight => blocks::each::<S>(&packed, &out, &Straight),
+                Chain::Blocks { flush: true } => blocks::each::<S>(&packed, &out, &Blocks::<true>),
+                Chain::Blocks { flush: false } => blocks::each::<S>(&packed, &out, &Blocks::<false>),
+                Chain::Compat => blocks::each::<S>(&packed, &out, &Compat),
             }
         }
     }
 }
 
-#[inline(always)]
-fn add<S: Simd>(x: &mut Block<f32>, y: &Block<f32>) {
-    for r in 0..S::MR {
-        for c in 0..NR {
-            x[r][c] += y[r][c];
-        }
+struct Straight;
+struct Blocks<const FLUSH: bool>;
+struct Compat;
+
+impl<I: Inner> Step<I> for Straight {
+    #[inline(always)]
+    unsafe fn block(&self, p: &Panel, t: &Target, _: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { I::fma(p, t) }
+    }
+}
+
+impl<I: Inner, const FLUSH: bool> Step<I> for Blocks<FLUSH> {
+    #[inline(always)]
+    unsafe fn block(&self, p: &Panel, t: &Target, _: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { I::fma_blocks::<FLUSH>(p, t) }
+    }
+}
+
+impl<I: Inner> Step<I> for Compat {
+    #[inline(always)]
+    unsafe fn block(&self, p: &Panel, t: &Target, _: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { I::fma_apart(p, t) }
     }
 }
 
@@ -225,10 +262,10 @@ unsafe fn slow_flushed(p: &Packed, out: &Output) {
     for i in 0..p.m {
         for j in 0..p.n {
             // SAFETY: inside the packed operands.
-            let (a, b) = unsafe { (p.lhs.add(i * p.lhs_stride), p.rhs.add(j / NR * NR * p.steps + j % NR)) };
+            let (a, b) = unsafe { (p.lhs.add(i * p.lhs_stride), p.rhs.words.add(j / NR * p.rhs.next + j % NR)) };
             // SAFETY: step `s` of both.
             let product = |sum: f32, s: usize| unsafe {
-                fma_flushed(f32::from_bits(*a.add(s)), f32::from_bits(*b.add(s * NR)), sum)
+                fma_flushed(f32::from_bits(*a.add(s)), f32::from_bits(*b.add(s * p.rhs.pitch)), sum)
             };
             let at = out.acc.wrapping_add(i * out.stride + j);
             let start = match out.start {

@@ -3,10 +3,11 @@
 //! A word is a pair of neighbours along k, widened to i16, the lower k in the low half; one step multiplies two of each and
 //! adds both products, which cannot overflow before the wrapping addition to the accumulator. An odd k is padded with 0.
 
-use super::blocks::{self, Output, Packed};
+use super::blocks::{self, Output, Packed, Rhs, Step};
+use super::inner::{Inner, NR, Panel, Target};
 use super::pack::{Problem, padded};
 use crate::plane;
-use crate::simd::{NR, Simd};
+use crate::simd::Simd;
 use crate::tier::{Kernel, dispatch};
 
 /// # Safety
@@ -18,7 +19,8 @@ pub(super) unsafe fn run(p: &Problem, (lhs, rhs): (&mut [u32], &mut [u32]), out:
     // SAFETY: the caller's promise.
     unsafe {
         dispatch(Pack { problem: p, steps, lhs, rhs });
-        let packed = Packed { m: p.m, n: p.n, steps, lhs: lhs.as_ptr(), lhs_stride: steps, rhs: rhs.as_ptr() };
+        let rhs = Rhs::packed(rhs, steps);
+        let packed = Packed { m: p.m, n: p.n, steps, lhs: lhs.as_ptr(), lhs_stride: steps, rhs };
         dispatch(Multiply { packed, out });
     }
 }
@@ -118,7 +120,17 @@ impl Kernel for Multiply {
     unsafe fn run<S: Simd>(self) {
         // SAFETY: the caller's promise; the panels that `each` makes cover all steps.
         unsafe {
-            blocks::each(&self.packed, &self.out, S::MR, |w| w as i32, |v| v as u32, |p, c| S::multiply_pairs(p, c));
+            blocks::each::<S>(&self.packed, &self.out, &Pairs);
         }
+    }
+}
+
+struct Pairs;
+
+impl<I: Inner> Step<I> for Pairs {
+    #[inline(always)]
+    unsafe fn block(&self, p: &Panel, t: &Target, _: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { I::multiply_pairs(p, t) }
     }
 }

@@ -4,8 +4,11 @@
 //! `steps` words each (the inner loops broadcast from them); the right one is cut into panels of [`NR`] columns, each stored
 //! step by step and padded with zeros whose products are never stored.
 
+use super::inner::NR;
 use crate::plane::{self, Layout};
-use crate::simd::NR;
+use crate::simd::{LANES, Simd};
+
+const _: () = assert!(NR == LANES, "a panel is widened in one step");
 
 pub(crate) struct Problem {
     pub(crate) m: usize,
@@ -31,15 +34,23 @@ pub(crate) fn words(v: &mut Vec<u32>, len: usize) -> &mut [u32] {
 /// An element widened to a word.
 pub(crate) trait Widen: Copy {
     fn widen(self) -> u32;
+
+    /// [`NR`] elements.
+    ///
+    /// # Safety
+    ///
+    /// As for the methods of [`Simd`].
+    unsafe fn panel<S: Simd>(to: *mut u32, from: *const Self);
 }
 
 /// Row r, column c of the operand goes to `out[r·cols + c]`.
 ///
 /// # Safety
 ///
-/// `src` is valid over `rows × cols` elements of `T`, `out` has `rows·cols` words.
+/// `src` is valid over `rows × cols` elements of `T`, `out` has `rows·cols` words; the features of
+/// `S`.
 #[inline(always)]
-pub(crate) unsafe fn rows<T: Widen>(src: Layout, rows: usize, cols: usize, out: &mut [u32]) {
+pub(crate) unsafe fn rows<S: Simd, T: Widen>(src: Layout, rows: usize, cols: usize, out: &mut [u32]) {
     plane::for_each_at(rows, cols, src, |r0, c0, nr, nc, p| {
         for r in 0..nr {
             let to = &mut out[(r0 + r) * cols + c0..][..nc];
@@ -47,7 +58,11 @@ pub(crate) unsafe fn rows<T: Widen>(src: Layout, rows: usize, cols: usize, out: 
             unsafe {
                 if p.cs == size_of::<T>() as isize {
                     let from = p.at(r, 0).cast::<T>();
-                    for (c, w) in to.iter_mut().enumerate() {
+                    let whole = nc / NR * NR;
+                    for c in (0..whole).step_by(NR) {
+                        T::panel::<S>(to.as_mut_ptr().add(c), from.add(c));
+                    }
+                    for (c, w) in to.iter_mut().enumerate().skip(whole) {
                         *w = from.add(c).read_unaligned().widen();
                     }
                 } else {
@@ -64,9 +79,10 @@ pub(crate) unsafe fn rows<T: Widen>(src: Layout, rows: usize, cols: usize, out: 
 ///
 /// # Safety
 ///
-/// `src` is valid over `steps × cols` elements of `T`, `out` has `padded(cols)·steps` words.
+/// `src` is valid over `steps × cols` elements of `T`, `out` has `padded(cols)·steps` words;
+/// the features of `S`.
 #[inline(always)]
-pub(crate) unsafe fn panels<T: Widen>(src: Layout, steps: usize, cols: usize, out: &mut [u32]) {
+pub(crate) unsafe fn panels<S: Simd, T: Widen>(src: Layout, steps: usize, cols: usize, out: &mut [u32]) {
     let whole = cols / NR * NR;
     if whole < cols {
         out[whole * steps..].fill(0);
@@ -82,10 +98,7 @@ pub(crate) unsafe fn panels<T: Widen>(src: Layout, steps: usize, cols: usize, ou
                 // SAFETY: elements c .. c + width of row `r` of the plane.
                 unsafe {
                     if p.cs == size_of::<T>() as isize && width == NR {
-                        let from = p.at(r, c).cast::<[T; NR]>().read_unaligned();
-                        for (w, x) in to.iter_mut().zip(from) {
-                            *w = x.widen();
-                        }
+                        T::panel::<S>(to.as_mut_ptr(), p.at(r, c).cast());
                     } else {
                         for (k, w) in to.iter_mut().enumerate() {
                             *w = p.at(r, c + k).cast::<T>().read_unaligned().widen();
