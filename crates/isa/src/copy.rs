@@ -3,7 +3,9 @@
 use dtype::DType;
 
 use crate::number::with_bits;
-use crate::plane::{self, Arena, Layout, Plane};
+use crate::plane::{self, Arena, ColumnsOfBoxes, Layout, Plane};
+use crate::simd::Simd;
+use crate::tier::{Kernel, dispatch};
 use crate::{Fault, Tile};
 
 /// What [`fill_pad`] writes around the source.
@@ -128,10 +130,76 @@ pub(crate) fn move_elements(mem: Arena, dst: &Tile, region: (u32, u32), source: 
 
 /// As [`move_elements`], for any destination.
 pub(crate) fn move_layouts(region: (u32, u32), dst: Layout, src: Layout, size: usize) {
-    plane::for_each(region.0 as usize, region.1 as usize, &[dst, src], |rows, cols, [d, s]| {
+    let (rows, cols) = (region.0 as usize, region.1 as usize);
+    // SAFETY: both lie in regions that the caller checked.
+    let done = unsafe { move_boxes(rows, cols, dst, src, size) };
+    plane::for_each_from((0, done), rows, cols - done, &[dst, src], |rows, cols, [d, s]| {
         // SAFETY: the planes lie in regions that the caller checked.
         unsafe { move_plane(rows, cols, d, s, size) }
     });
+}
+
+/// Between plain rows and the columns of boxes of `Nz`, whole boxes only: the columns done, none for other layouts. Rows
+/// are taken a few at a time across all columns of boxes: a column at a time would come back to every row of a matrix
+/// whose rows lie far apart.
+///
+/// # Safety
+///
+/// Both layouts are valid over `rows × cols` elements of `size` bytes, and share bytes at most where they coincide.
+unsafe fn move_boxes(rows: usize, cols: usize, dst: Layout, src: Layout, size: usize) -> usize {
+    let (boxes, plain, into_boxes) = match (dst.columns_of_boxes(), src.columns_of_boxes()) {
+        (Some(boxes), None) => (boxes, src.as_plane(), true),
+        (None, Some(boxes)) => (boxes, dst.as_plane(), false),
+        _ => return 0,
+    };
+    let Some(plain) = plain.filter(|p| p.cs == size as isize) else { return 0 };
+    let columns = cols * size / boxes.width;
+    macro_rules! run {
+        ($width:literal) => {
+            // SAFETY: the caller's promise.
+            unsafe { dispatch(MoveBoxes::<$width> { rows, columns, boxes, plain, into_boxes }) }
+        };
+    }
+    match boxes.width {
+        32 => run!(32),
+        64 => run!(64),
+        _ => return 0,
+    }
+    columns * boxes.width / size
+}
+
+struct MoveBoxes<const WIDTH: usize> {
+    rows: usize,
+    columns: usize,
+    boxes: ColumnsOfBoxes,
+    plain: Plane,
+    into_boxes: bool,
+}
+
+impl<const WIDTH: usize> Kernel for MoveBoxes<WIDTH> {
+    type Output = ();
+
+    /// # Safety
+    ///
+    /// As for [`move_boxes`].
+    #[inline(always)]
+    unsafe fn run<S: Simd>(self) {
+        // Rows of a box that follow each other share cache lines.
+        const ROWS: usize = 4;
+        for first in (0..self.rows).step_by(ROWS) {
+            for column in 0..self.columns {
+                for r in first..self.rows.min(first + ROWS) {
+                    // SAFETY: row `r` of a box, and as many bytes of row `r` of the plain operand.
+                    unsafe {
+                        let in_box = self.boxes.ptr.offset(column as isize * self.boxes.next).add(r * WIDTH);
+                        let in_row = self.plain.at(r, 0).add(column * WIDTH);
+                        let (to, from) = if self.into_boxes { (in_box, in_row) } else { (in_row, in_box) };
+                        to.cast::<[u8; WIDTH]>().write(from.cast::<[u8; WIDTH]>().read());
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// # Safety

@@ -80,6 +80,16 @@ struct Boxes {
     ic: isize,
 }
 
+/// An `Nz` operand: each column of boxes is a dense row-major matrix.
+#[derive(Clone, Copy)]
+pub(crate) struct ColumnsOfBoxes {
+    pub(crate) ptr: *mut u8,
+    /// Bytes of a row of a box, which are those from row to row.
+    pub(crate) width: usize,
+    /// Bytes from one column of boxes to the next.
+    pub(crate) next: isize,
+}
+
 impl Layout {
     /// A checked tile in the arena that starts at `base`.
     pub(crate) fn tile(base: *mut u8, tile: &Tile) -> Layout {
@@ -118,6 +128,19 @@ impl Layout {
             None => self.plane.ptr = self.plane.ptr.wrapping_offset(row as isize * self.plane.rs),
         }
         self
+    }
+
+    /// Where the columns of boxes of an `Nz` operand lie, if it is one.
+    pub(crate) fn columns_of_boxes(&self) -> Option<ColumnsOfBoxes> {
+        let b = self.boxes.as_ref().filter(|b| b.order == Order::Nz)?;
+        let width = (b.ic * b.size) as usize;
+        let ptr = self.plane.ptr.wrapping_offset(b.first_row as isize * b.ic * b.size);
+        Some(ColumnsOfBoxes { ptr, width, next: b.pitch * b.ic })
+    }
+
+    /// The strides of a plain operand.
+    pub(crate) fn as_plane(&self) -> Option<Plane> {
+        self.boxes.is_none().then_some(self.plane)
     }
 
     /// The row below `r` at which the strides change.

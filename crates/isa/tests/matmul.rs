@@ -146,6 +146,20 @@ fn products_follow_the_stated_order() {
     }
 }
 
+/// Plain operands in whole panels, which f32 reads where they are as long as they are small: several blocks of rows and
+/// pairs of panels, the last one alone.
+#[test]
+fn wide_products_of_plain_operands() {
+    let mut rng = Rng::new(5);
+    for dtype in [DType::F32, DType::BF16, DType::F16] {
+        for shape in [(9, 33, 48), (17, 70, 112)] {
+            for start in [Start::Zero, Start::Accumulate, Start::Bias] {
+                check(&mut rng, dtype, Profile::A5, shape, start, (Order::RowMajor, Order::RowMajor), |r| r.normal());
+            }
+        }
+    }
+}
+
 /// Operands of every magnitude, so that partial sums are subnormal and the flush decides.
 #[test]
 fn bf16_flushes_and_f16_does_not() {
@@ -249,7 +263,7 @@ fn tininess_is_judged_after_rounding() {
 #[test]
 fn int8_is_exact_and_wraps() {
     let mut rng = Rng::new(4);
-    for (m, k, n) in [(1, 1, 1), (7, 31, 17), (16, 64, 32), (3, 129, 5)] {
+    for (m, k, n) in [(1, 1, 1), (7, 31, 17), (16, 64, 32), (3, 129, 5), (20, 70, 50)] {
         for start in [Start::Zero, Start::Accumulate, Start::Bias(DType::I32)] {
             let up = |x: u32| x.div_ceil(32) * 32;
             let lhs = Tile::new(0, DType::I8, up(m), up(k), Order::Nz, 512).with_valid(m, k);

@@ -259,11 +259,14 @@ fn row_reductions() {
                 for k in 0..10 {
                     let mem = arena(&mut rng, d);
                     let lanes = 256 / d.size() as u64;
-                    let rows = 1 + rng.below(3) as u32;
+                    // Many rows and groups of lanes: more than are summed at a time.
+                    let rows = if k == 3 { 19 } else { 1 + rng.below(3) as u32 };
                     let cols = match k {
                         0 => 1,
                         1 => lanes as u32,
                         2 => 2 * lanes as u32,
+                        3 => lanes as u32 + rng.below(9) as u32,
+                        4 => 3 * lanes as u32,
                         _ => 1 + rng.below(4 * lanes) as u32,
                     };
                     let mut src = tile(&mut rng, d, rows, cols);
