@@ -153,7 +153,7 @@ fn wide_products_of_plain_operands() {
     let mut rng = Rng::new(5);
     for dtype in [DType::F32, DType::BF16, DType::F16] {
         for shape in [(9, 33, 48), (17, 70, 112)] {
-            for start in [Start::Zero, Start::Accumulate, Start::Bias] {
+            for start in [Start::Zero, Start::Accumulate, Start::Bias(DType::F32)] {
                 check(&mut rng, dtype, Profile::A5, shape, start, (Order::RowMajor, Order::RowMajor), |r| r.normal());
             }
         }
