@@ -691,8 +691,6 @@ unsafe fn add_blocks<T: Number>(t: &mut [T], row: *const T, blocks: usize) {
                 }
             }
         }
-        for k in 0..CHUNK {
-            t[k] = sums[k];
-        }
+        t.copy_from_slice(&sums);
     }
 }

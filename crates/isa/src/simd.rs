@@ -203,11 +203,11 @@ mod x86 {
             // SAFETY: the caller's promise.
             unsafe {
                 let mut high = [_mm256_setzero_si256(); 2];
-                for k in 0..2 {
+                for (k, high) in high.iter_mut().enumerate() {
                     let bits = canonical8(from.add(8 * k));
                     let odd = _mm256_and_si256(_mm256_srli_epi32::<16>(bits), _mm256_set1_epi32(1));
                     let rounded = _mm256_add_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(0x7fff)), odd);
-                    high[k] = _mm256_srli_epi32::<16>(rounded);
+                    *high = _mm256_srli_epi32::<16>(rounded);
                 }
                 // Packing works on 128-bit halves: quarters 0, 2, 1, 3 of the result are in order.
                 let packed = _mm256_permute4x64_epi64::<0b11_01_10_00>(_mm256_packus_epi32(high[0], high[1]));
