@@ -73,8 +73,8 @@ pub fn plan(program: &Program, options: &Options) -> Result<Plan, Vec<Diagnostic
                 "not-a-kernel",
                 format!("`{}` works on the buffers of two cores; it must be split before it is placed", func.name),
             )),
-            FunctionKind::Kernel(_) if func.properties.placed => continue,
-            FunctionKind::Kernel(_) => match function(program, id, func, options) {
+            FunctionKind::Kernel(_) | FunctionKind::Helper if func.properties.placed => continue,
+            FunctionKind::Kernel(_) | FunctionKind::Helper => match function(program, id, func, options) {
                 Ok(plan) => functions.push(plan),
                 Err(found) => errors.extend(found),
             },

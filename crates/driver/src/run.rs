@@ -157,6 +157,7 @@ impl Program {
                 FunctionKind::Kernel(Core::Cube) => "cube",
                 FunctionKind::Kernel(Core::Vector) => "vector",
                 FunctionKind::Cluster => "cluster",
+                FunctionKind::Helper => "helper",
             };
             (f.name.as_str(), kind)
         })

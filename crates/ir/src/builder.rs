@@ -8,6 +8,7 @@ use crate::entity::{Block, Op, Value};
 use crate::function::{Def, Function, OpData, Origin, ValueData};
 use crate::infer;
 use crate::infer::TypeError;
+use crate::info::Arity;
 use crate::ops::Opcode;
 use crate::types::{TileType, Type};
 
@@ -44,15 +45,19 @@ impl<'f> Builder<'f> {
         std::mem::replace(&mut self.block, block)
     }
 
-    /// Appends an operation with explicit result types. Panics if the groups are not those of the table entry: that is
-    /// a mistake of the caller, never of the user's program.
+    /// Appends an operation with explicit result types. Groups at the end that may be empty can be left out. Panics if
+    /// the groups are not those of the table entry: that is a mistake of the caller, never of the user's program.
     pub fn op(&mut self, new: NewOp<'_>) -> Op {
         let info = new.opcode.info();
-        assert_eq!(new.groups.len(), info.operands.len(), "operand groups of {}", info.name);
+        let left = info.operands.get(new.groups.len()..);
+        let fits = left.is_some_and(|left| left.iter().all(|o| o.arity != Arity::One));
+        assert!(fits, "operand groups of {}: {}", info.name, new.groups.len());
+        let mut segments: Vec<u32> = new.groups.iter().map(|g| g.len() as u32).collect();
+        segments.resize(info.operands.len(), 0);
         let op = self.func.ops.push(OpData {
             opcode: new.opcode,
             operands: new.groups.concat(),
-            segments: new.groups.iter().map(|g| g.len() as u32).collect(),
+            segments,
             dests: new.dests.to_vec(),
             results: Vec::new(),
             regions: Vec::new(),

@@ -43,6 +43,20 @@ pub enum FunctionKind {
     /// A mixed kernel before the core split: one stream over the buffers of a cluster. Not executable, not exportable;
     /// `lower` makes and removes it.
     Cluster,
+    /// Scalar code that kernels call; runs on the core of its caller and may return one scalar.
+    Helper,
+}
+
+/// Who may start a function.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Linkage {
+    /// The host, by launching it.
+    #[default]
+    Entry,
+    /// Other functions, of this or another module.
+    Public,
+    /// Functions of its module.
+    Private,
 }
 
 /// What has been decided about a kernel (design §3).
@@ -76,6 +90,11 @@ pub struct Function {
     pub name: String,
     pub kind: FunctionKind,
     pub properties: Properties,
+    pub linkage: Linkage,
+    /// Types of the scalars that a helper returns.
+    pub results: Vec<Type>,
+    /// How inserted synchronisation is to end the function, where it is stated (`pto.auto_sync_tail_hint`).
+    pub sync_tail: Option<String>,
     /// One per argument of `body`.
     pub params: Vec<Param>,
     pub body: Block,
@@ -176,12 +195,20 @@ impl Function {
             name: name.into(),
             kind,
             properties: Properties::default(),
+            linkage: Linkage::default(),
+            results: Vec::new(),
+            sync_tail: None,
             params: Vec::new(),
             body,
             values: Arena::default(),
             ops: Arena::default(),
             blocks,
         }
+    }
+
+    /// Whether it runs on one kind of core.
+    pub fn is_kernel(&self) -> bool {
+        matches!(self.kind, FunctionKind::Kernel(_))
     }
 
     pub fn param_values(&self) -> &[Value] {

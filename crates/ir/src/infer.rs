@@ -150,11 +150,16 @@ pub fn result(opcode: Opcode, groups: &[Vec<&Type>], attrs: &Attrs) -> Result<Ty
                 let (a, b) = (source.shape.clone(), idx.shape.clone());
                 return Err(TypeError::Shape { op: cx.op, a, b });
             }
-            let Dim::Static(valid) = source.valid[1] else { return Err(cx.extent("values of known width", source)) };
+            let valid = match source.valid[1] {
+                Dim::Static(valid) => Dim::Static(valid.next_multiple_of(32) * factor),
+                // A kernel's destination says its extents itself.
+                Dim::Dynamic if source.space.is_some() => Dim::Dynamic,
+                Dim::Dynamic => return Err(cx.extent("values of known width", source)),
+            };
             if source.shape[1] % 32 != 0 {
                 return Err(cx.extent("columns in groups of 32", source));
             }
-            let valid = vec![source.valid[0], Dim::Static(valid.next_multiple_of(32) * factor)];
+            let valid = vec![source.valid[0], valid];
             Type::Tile(TileType::value(source.dtype, vec![source.shape[0], source.shape[1] * factor]).with_valid(valid))
         }
         C::TMrgSort => {

@@ -1,6 +1,7 @@
 //! What the op table says about an operation. The table itself is [`crate::ops`].
 
 use crate::Opcode;
+use crate::types::Type;
 
 /// One entry of the op table: parser, printer, verifier, executors' dispatch and the manual follow from it.
 #[derive(Debug)]
@@ -59,6 +60,30 @@ pub enum Kind {
     Ptr,
     View,
     PartView,
+    /// A pointer, a view or a box of one: anything that says where in global memory.
+    Memory,
+}
+
+impl Kind {
+    pub fn accepts(self, ty: &Type) -> bool {
+        match self {
+            Kind::Any => true,
+            Kind::Tile => matches!(ty, Type::Tile(_)),
+            Kind::Tensor => matches!(ty, Type::Tensor(_)),
+            Kind::Scalar => matches!(ty, Type::Scalar(_)),
+            Kind::Int => matches!(ty, Type::Scalar(d) if d.is_int()),
+            Kind::Bool => *ty == Type::BOOL,
+            Kind::Task => match ty {
+                Type::Array { element, .. } => **element == Type::TaskId,
+                ty => *ty == Type::TaskId,
+            },
+            Kind::Array => matches!(ty, Type::Array { .. }),
+            Kind::Ptr => matches!(ty, Type::Ptr(_)),
+            Kind::View => matches!(ty, Type::View(_)),
+            Kind::PartView => matches!(ty, Type::PartView { .. }),
+            Kind::Memory => matches!(ty, Type::Ptr(_) | Type::View(_) | Type::PartView { .. }),
+        }
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,9 +101,11 @@ pub enum Form {
     Tile,
     /// Writes its `outs` at every level (`tinsert` into a tile, `tstore` into a view); no result.
     Dest,
+    /// Writes this many `outs`, at least and at most, in a kernel; no result.
+    Outs(usize, usize),
     /// Exactly this many results, at every level.
     Results(usize),
-    /// As many results as the operation carries values (`for`, `if`, `while`).
+    /// As many results as the operation carries values (`for`, `if`, `while`) or its callee returns (`call`).
     Carried,
     /// The end of a block.
     Terminator,

@@ -23,7 +23,8 @@ pub use attr::{Attr, Attrs};
 pub use builder::Builder;
 pub use entity::{Arena, Block, Entity, FuncId, Op, Value};
 pub use function::{
-    BlockData, Def, Direction, Function, FunctionKind, Level, OpData, Origin, Param, Program, Properties, ValueData,
+    BlockData, Def, Direction, Function, FunctionKind, Level, Linkage, OpData, Origin, Param, Program, Properties,
+    ValueData,
 };
 pub use ops::Opcode;
-pub use types::{Dim, Layout, MAX_ARRAY, Major, Pad, TensorType, TileType, Type};
+pub use types::{Compact, Dim, Layout, MAX_ARRAY, Major, Pad, TensorType, TileType, Type};

@@ -115,6 +115,11 @@ pub const OUT_OF_RANGE_READS: &[&str] = &["clamp", "wrap", "zero"];
 /// What a scatter does with an index out of range, other than failing: nothing, the nearest, the remainder.
 pub const OUT_OF_RANGE_WRITES: &[&str] = &["skip", "clamp", "wrap"];
 const CORE_TYPES: &[&str] = &["aiv_only", "aic_only", "mix"];
+/// Order of a view's two last axes, where `.pto` states it; the strides say the same.
+pub const VIEW_LAYOUTS: &[&str] = &["nd", "dn", "nz"];
+/// What a barrier waits for.
+pub const PIPES: &[&str] =
+    &["PIPE_S", "PIPE_V", "PIPE_M", "PIPE_MTE1", "PIPE_MTE2", "PIPE_MTE3", "PIPE_FIX", "PIPE_ALL"];
 
 /// Every operation of every level; what each means is in [`OpInfo::doc`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -287,12 +292,22 @@ pub enum Opcode {
     TPushToAic,
     TPopFromAiv,
     TFreeFromAiv,
+    Call,
+    Barrier,
+    FenceBarrierAll,
+    CacheInvalid,
+    TConcat,
+    TColExpandExpDif,
+    TRowExpandExpDif,
+    CommTPut,
+    CommTNotify,
+    CommTWait,
 }
 
 use Opcode as C;
 
 /// The table, in the order of [`Opcode`].
-pub static TABLE: [OpInfo; 168] = [
+pub static TABLE: [OpInfo; 178] = [
     // Control flow.
     OpInfo::new(C::For, "for", &[one("lower", Kind::Int), one("upper", Kind::Int), one("step", Kind::Int), many("init", Kind::Any)], Carried, ALL, "Counted loop. The region's arguments are the loop variable (type of `lower`) and the carried values; its `yield` gives the next carried values; the results are the last ones. The trip count is fixed at entry: (upper − lower) / step rounded up, zero if not positive; a step of zero is an error. A negative step counts down.").attrs(&[need("kind", Word(LOOP_KINDS)), may("stage", Int)]).regions(1),
     OpInfo::new(C::If, "if", &[one("condition", Kind::Bool)], Carried, ALL, "Runs the first region if the condition holds, else the second; both end in `yield` with the results.").regions(2),
@@ -345,7 +360,7 @@ pub static TABLE: [OpInfo; 168] = [
     OpInfo::new(C::Scatter, "scatter", &[one("tile", Kind::Tile), one("indices", Kind::Tile), one("tensor", Kind::Tensor)], Results(0), S, "The reverse of `gather`: writes rows or elements of a tensor, in row-major order over the indices; the last of equals wins. `atomic` combines with what is there.").attrs(&[need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_WRITES)), may("atomic", Word(&["add", "max", "min"]))]).from(Doc),
     OpInfo::new(C::TileCreate, "tile_create", &[], Results(1), S, "A tile with undefined contents (zero bytes)."),
     // Between global memory and tiles, kernels.
-    OpInfo::new(C::MakeTensorView, "make_tensor_view", &[one("ptr", Kind::Ptr), many("shape", Kind::Int), many("strides", Kind::Int)], Results(1), K, "A view of global memory: an address with a shape and strides, one value per axis each.").from(Doc),
+    OpInfo::new(C::MakeTensorView, "make_tensor_view", &[one("ptr", Kind::Ptr), many("shape", Kind::Int), many("strides", Kind::Int)], Results(1), K, "A view of global memory: an address with a shape and strides, one value per axis each.").attrs(&[may("layout", Word(VIEW_LAYOUTS))]).from(Doc),
     OpInfo::new(C::PartitionView, "partition_view", &[one("view", Kind::View), many("offsets", Kind::Int), many("sizes", Kind::Int)], Results(1), K, "A box of a view.").from(Doc),
     OpInfo::new(C::AddPtr, "addptr", &[one("ptr", Kind::Ptr), one("offset", Kind::Int)], Results(1), K, "An address `offset` elements further on.").from(Doc),
     OpInfo::new(C::LoadScalar, "load_scalar", &[one("ptr", Kind::Ptr), one("offset", Kind::Int)], Results(1), K, "Scalar load from global memory, through the core's scalar cache.").on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
@@ -359,7 +374,7 @@ pub static TABLE: [OpInfo; 168] = [
     OpInfo::new(C::Subview, "subview", &[one("tile", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int), opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "A window of a tile, on the same bytes.").attrs(&[need("sizes", Ints)]).from(Doc),
     OpInfo::new(C::TReshape, "treshape", &[one("source", Kind::Tile)], Results(1), SK, "The same elements in row-major order under another shape. A kernel's result is the same bytes (source and result row- or column-major without boxes); at the tensor level it is a new value.").from(Doc),
     OpInfo::new(C::Bitcast, "bitcast", &[one("source", Kind::Tile)], Results(1), SK, "The same bytes as elements of another type. A kernel's result is the same buffer; at the tensor level it is a new value. Source and result are fully valid.").from(Doc),
-    OpInfo::new(C::SetValidShape, "set_validshape", &[one("tile", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int)], Results(1), S, "The tile with another valid region; nothing moves. Elements that become valid and were never written are undefined.").from(Doc),
+    OpInfo::new(C::SetValidShape, "set_validshape", &[one("tile", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int)], Tile, SK, "The tile with another valid region; nothing moves. Elements that become valid and were never written are undefined. A kernel's destination is the tile itself, of dynamic valid extents: it is read and written with the new ones from here on.").from(Doc),
     OpInfo::new(C::TMov, "tmov", &[one("source", Kind::Tile)], Tile, SK, "Copies the valid region, between spaces and layouts in a kernel; the value form is a copy.").on(Pipe::BySpace, Destination).from(Golden),
     OpInfo::new(C::TExtract, "textract", &[one("source", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int), many("valid", Kind::Int)], Tile, SK, "dst[i, j] = source[row + i, col + j].").on(Pipe::BySpace, Destination).from(Golden),
     OpInfo::new(C::TInsert, "tinsert", &[one("source", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int)], Dest, SK, "dst[row + i, col + j] = source[i, j] over the source's valid region; the rest of the destination keeps its contents.").on(Pipe::BySpace, Source).from(Golden),
@@ -401,7 +416,7 @@ pub static TABLE: [OpInfo; 168] = [
     OpInfo::new(C::TExp, "texp", &[one("a", Kind::Tile)], Tile, SK, "e^x.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TLog, "tlog", &[one("a", Kind::Tile)], Tile, SK, "Natural logarithm.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TSqrt, "tsqrt", &[one("a", Kind::Tile)], Tile, SK, "Square root.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRsqrt, "trsqrt", &[one("a", Kind::Tile)], Tile, SK, "1 / √x, in double precision, rounded once.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRsqrt, "trsqrt", &[one("a", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "1 / √x, in double precision, rounded once.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRecip, "trecip", &[one("a", Kind::Tile)], Tile, SK, "1 / x.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TAbs, "tabs", &[one("a", Kind::Tile)], Tile, SK, "|x|.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TNeg, "tneg", &[one("a", Kind::Tile)], Tile, SK, "−x, by multiplication with −1.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
@@ -416,7 +431,7 @@ pub static TABLE: [OpInfo; 168] = [
     OpInfo::new(C::TSelS, "tsels", &[one("mask", Kind::Tile), one("a", Kind::Tile), one("s", Kind::Scalar), opt("tmp", Kind::Tile)], Tile, SK, "a where the mask's bit is set, else s; bits are moved. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     // Fill.
     OpInfo::new(C::TExpandS, "texpands", &[one("s", Kind::Scalar), many("valid", Kind::Int)], Tile, SK, "Every element of the valid region is s.").on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TCi, "tci", &[one("start", Kind::Scalar)], Tile, SK, "dst[0, j] = start ± j; one row, integers.").attrs(&[may("descending", Bool)]).on(Pipe::Scalar, Destination).from(Golden),
+    OpInfo::new(C::TCi, "tci", &[one("start", Kind::Scalar), opt("tmp", Kind::Tile)], Tile, SK, "dst[0, j] = start ± j; one row, integers.").attrs(&[may("descending", Bool)]).on(Pipe::Scalar, Destination).from(Golden),
     OpInfo::new(C::TTri, "ttri", &[one("diagonal", Kind::Int), many("valid", Kind::Int)], Tile, SK, "The lower triangle: 1 where j ≤ i + diagonal, else 0. With `upper`: 0 where j < i + diagonal, else 1.").attrs(&[may("upper", Bool)]).on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TRandom, "trandom", &[one("key0", Kind::Int), one("key1", Kind::Int), one("c0", Kind::Int), one("c1", Kind::Int), one("c2", Kind::Int), one("c3", Kind::Int)], Tile, SK, "Philox-4x32 of `rounds` 7 or 10, in the device's column order (`spec/isa.md` §2.4): i32 or u32 elements from a key and a counter of 32-bit words. A5.").attrs(&[may("rounds", Int)]).on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TFillPad, "tfillpad", &[one("source", Kind::Tile)], Tile, SK, "The valid region of the source; everything else of the destination's physical extent is the pad. The result is fully valid.").attrs(&[need("pad", Word(PADS))]).on(Pipe::Vector, Whole).in_place(&["source"]).from(Golden),
@@ -435,12 +450,12 @@ pub static TABLE: [OpInfo; 168] = [
     OpInfo::new(C::TColArgMin, "tcolargmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Index (i32) of the smallest element, the first of equals; NaN wins only where it comes first, over the valid rows of each column: [1, columns].").on(Pipe::Vector, Source).from(Golden),
     // Broadcast.
     OpInfo::new(C::TRowExpand, "trowexpand", &[one("v", Kind::Tile)], Tile, SK, "dst[i, j] = v[i, 0].").on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TRowExpandAdd, "trowexpandadd", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] + v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRowExpandSub, "trowexpandsub", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] − v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRowExpandMul, "trowexpandmul", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] · v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRowExpandDiv, "trowexpanddiv", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] / v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRowExpandMax, "trowexpandmax", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] max v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRowExpandMin, "trowexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] min v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandAdd, "trowexpandadd", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] + v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandSub, "trowexpandsub", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] − v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandMul, "trowexpandmul", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] · v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandDiv, "trowexpanddiv", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] / v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandMax, "trowexpandmax", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] max v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandMin, "trowexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] min v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TColExpand, "tcolexpand", &[one("v", Kind::Tile)], Tile, SK, "dst[i, j] = v[0, j].").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TColExpandAdd, "tcolexpandadd", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] + v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TColExpandSub, "tcolexpandsub", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] − v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
@@ -478,6 +493,18 @@ pub static TABLE: [OpInfo; 168] = [
     OpInfo::new(C::TPushToAic, "tpush_to_aic", &[one("source", Kind::Tile)], Results(0), K, "Waits for a free slot, copies the tile's valid region into it, and makes it ready.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::BySpace, crate::info::Domain::None).from(Doc),
     OpInfo::new(C::TPopFromAiv, "tpop_from_aiv", &[opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "Waits for the next ready slot; the result is the tile in it, live until the matching `tfree`.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::BySpace, crate::info::Domain::None).from(Doc),
     OpInfo::new(C::TFreeFromAiv, "tfree_from_aiv", &[], Results(0), K, "Gives the oldest popped slot back.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
+    // What only `.pto` text says: kept, verified and printed; executors refuse it by name.
+    OpInfo::new(C::Call, "call", &[many("args", Kind::Any)], Carried, K, "Runs a helper function of the module, on this core; the results are what it returns.").attrs(&[need("callee", Symbols)]).from(Doc),
+    OpInfo::new(C::Barrier, "barrier", &[], Results(0), K, "What follows on a pipe (or on all) starts after everything before on it has ended.").attrs(&[need("pipe", Word(PIPES))]).from(Doc),
+    OpInfo::new(C::FenceBarrierAll, "fence.barrier_all", &[], Results(0), K, "All memory accesses of this core before it, in the scope, are seen before those after it.").attrs(&[need("scope", Word(&["local_memory", "gm", "all"]))]).from(Doc),
+    OpInfo::new(C::CacheInvalid, "cmo.cacheinvalid", &[opt("target", Kind::Memory)], Results(0), K, "Forgets what the scalar cache holds: of the line at `target`, or of a whole address space.").attrs(&[may("space", Word(&["gm"]))]).on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::TConcat, "tconcat", &[one("a", Kind::Tile), one("b", Kind::Tile)], Dest, K, "The valid columns of a, then those of b, row by row.").on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::TColExpandExpDif, "tcolexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile)], Dest, K, "e^(a[i, j] − v[0, j]).").on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::TRowExpandExpDif, "trowexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Dest, K, "e^(a[i, j] − v[i, 0]). `tmp`: the device's scratch.").on(Pipe::Vector, Destination).from(Golden),
+    // Between the ranks of a program.
+    OpInfo::new(C::CommTPut, "comm.tput", &[one("dest", Kind::Memory), one("source", Kind::Memory), many("staging", Kind::Tile)], Results(0), K, "Copies a box of this rank's memory to another rank's, through one staging tile or two in turn (MTE2 fills them, MTE3 empties them). `atomicType`: replaces, or adds.").attrs(&[may("atomicType", Word(&["atomic_none", "atomic_add"]))]).from(Doc),
+    OpInfo::new(C::CommTNotify, "comm.tnotify", &[one("signal", Kind::Memory), one("value", Kind::Int)], Results(0), K, "After everything this core did before has ended: sets a signal word (i32) of another rank, or adds to it.").attrs(&[may("notifyOp", Word(&["set", "atomic_add"]))]).from(Doc),
+    OpInfo::new(C::CommTWait, "comm.twait", &[one("signal", Kind::Memory), one("value", Kind::Int)], Results(0), K, "Waits until every signal word (i32) of the box compares with the value.").attrs(&[may("cmp", Word(PREDICATES))]).on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
 ];
 
 impl Opcode {
@@ -536,6 +563,15 @@ mod tests {
             for group in info.in_place {
                 assert!(info.group(group).is_some(), "{}: no operand {group}", info.name);
             }
+        }
+    }
+
+    #[test]
+    fn groups_and_attributes_have_different_names() {
+        for info in &TABLE {
+            let names = info.operands.iter().map(|o| o.name).chain(info.attrs.iter().map(|a| a.name));
+            let distinct: std::collections::BTreeSet<&str> = names.clone().collect();
+            assert_eq!(distinct.len(), names.count(), "{}", info.name);
         }
     }
 }

@@ -72,6 +72,20 @@ pub struct Layout {
     pub slayout: Option<Major>,
     /// Bytes of an inner box: 512 (Mat, Left, Right) or 1024 (Acc); 512 also where there are no boxes.
     pub fractal: u32,
+    pub compact: Compact,
+}
+
+/// How the boxes or rows of a buffer that is not fully valid lie (`spec/isa.md` §3.1): a matter of bytes that only dumps
+/// and buffers on the same bytes see.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Compact {
+    /// As if all were valid.
+    #[default]
+    Null,
+    /// A column of boxes ends with the last valid one.
+    Normal,
+    /// A row (or column, if column-major) more than there are lies between its ends.
+    RowPlusOne,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -81,16 +95,20 @@ pub enum Major {
 }
 
 impl Layout {
-    pub const ROW_MAJOR: Layout = Layout { blayout: Major::Row, slayout: None, fractal: 512 };
-    pub const COL_MAJOR: Layout = Layout { blayout: Major::Col, slayout: None, fractal: 512 };
+    pub const ROW_MAJOR: Layout = Layout { blayout: Major::Row, slayout: None, fractal: 512, compact: Compact::Null };
+    pub const COL_MAJOR: Layout = Layout { blayout: Major::Col, slayout: None, fractal: 512, compact: Compact::Null };
     /// Mat, and Left on A5.
-    pub const NZ: Layout = Layout { blayout: Major::Col, slayout: Some(Major::Row), fractal: 512 };
+    pub const NZ: Layout =
+        Layout { blayout: Major::Col, slayout: Some(Major::Row), fractal: 512, compact: Compact::Null };
     /// Right.
-    pub const ZN: Layout = Layout { blayout: Major::Row, slayout: Some(Major::Col), fractal: 512 };
+    pub const ZN: Layout =
+        Layout { blayout: Major::Row, slayout: Some(Major::Col), fractal: 512, compact: Compact::Null };
     /// Left on A2/A3.
-    pub const ZZ: Layout = Layout { blayout: Major::Row, slayout: Some(Major::Row), fractal: 512 };
+    pub const ZZ: Layout =
+        Layout { blayout: Major::Row, slayout: Some(Major::Row), fractal: 512, compact: Compact::Null };
     /// Acc.
-    pub const ACC: Layout = Layout { blayout: Major::Col, slayout: Some(Major::Row), fractal: 1024 };
+    pub const ACC: Layout =
+        Layout { blayout: Major::Col, slayout: Some(Major::Row), fractal: 1024, compact: Compact::Null };
 
     /// The layout that a tile of `space` has unless something says otherwise. Vec tiles of one column are column-major.
     pub fn of(space: Space, arch: chip::Arch, shape: &[u64]) -> Layout {
@@ -168,7 +186,13 @@ impl TileType {
 
     /// Bytes of the whole physical extent.
     pub fn bytes(&self) -> u64 {
-        self.shape.iter().product::<u64>() * self.dtype.size() as u64
+        let size = self.dtype.size() as u64;
+        if self.layout.compact == Compact::RowPlusOne {
+            let (rows, cols) = (self.rows(), self.cols());
+            let (major, minor) = if self.layout.blayout == Major::Row { (rows, cols) } else { (cols, rows) };
+            return (major.saturating_sub(1) * (minor + 1) + minor) * size;
+        }
+        self.shape.iter().product::<u64>() * size
     }
 }
 

@@ -8,6 +8,7 @@
 //! tile buffers (`spec/isa.md` §2 and §3, `spec/pto-assembly.md` §2), for the program's architecture.
 
 mod buffers;
+mod dialect;
 mod fifo;
 mod kernel;
 mod program;
@@ -30,10 +31,7 @@ pub const RULES: &[(&str, &str)] = &[
     // Program and functions.
     ("entry", "the entry is the program's one orchestration function; the tensor level has no other function"),
     ("function-name", "functions have different names"),
-    (
-        "function-params",
-        "a function has one description per parameter, of a type its kind may take; pointers come first",
-    ),
+    ("function-params", "a function has one description per parameter, of a type its kind may take"),
     ("submit", "a submission names kernels of the program and passes what they take, with a direction each"),
     // Structure.
     ("bookkeeping", "values, operations and blocks know where they stand, and stand in one place"),
@@ -66,7 +64,11 @@ pub const RULES: &[(&str, &str)] = &[
     ("const-value", "a literal is one of its type"),
     ("carried-types", "what a loop carries and what a branch yields has one type all the way"),
     ("loop-bounds", "bounds and step of a loop have one type"),
-    ("return-values", "only the entry returns values, and they are tensors"),
+    ("return-values", "the entry returns tensors, a helper the scalars it declares, a kernel nothing"),
+    (
+        "call",
+        "a call names a function that runs on this core, passes what it takes and gets what it returns; functions do not recur",
+    ),
     ("architecture", "an instruction is one that the program's architecture has"),
     ("same-type", "a conversion changes the element type"),
     (
@@ -88,6 +90,8 @@ pub const RULES: &[(&str, &str)] = &[
     ("kernel-transpose", "a matmul in a kernel does not transpose"),
     ("acc-in-place", "the accumulator that a matmul starts from is the buffer it writes"),
     ("window", "a window lies in its tile, and on whole boxes"),
+    ("valid-shape", "only a tile of dynamic valid extents can get others, and it stays the same tile"),
+    ("cache-target", "a cache operation is about one place in memory, or about a whole address space"),
     ("same-bytes", "a reshape in a kernel keeps space and bytes, and involves no boxes"),
     // FIFOs.
     ("fifo-init", "a FIFO has a direction, slots, and the memory that its architecture needs"),

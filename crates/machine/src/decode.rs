@@ -32,6 +32,12 @@ pub fn decode(func: &Function, arch: Arch, profile: Profile, mode: Mode) -> Resu
                 format!("`{}` is a mixed kernel before the core split, which does not run", func.name),
             )]);
         }
+        FunctionKind::Helper => {
+            return Err(vec![Diagnostic::unsupported(
+                "helper-function",
+                format!("`{}` is called by kernels; calls do not run", func.name),
+            )]);
+        }
     };
     check::well_formed(func).map_err(|(op, why)| {
         let data = func.ops.get(op);

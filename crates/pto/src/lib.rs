@@ -12,10 +12,11 @@
 //! What the dialect has no word for is a discardable attribute `tw.…`: the direction of a pointer parameter, the kind of
 //! a loop. Unsigned scalars keep their signedness in the type (`ui32`).
 
+mod format;
 mod legal;
 mod parse;
 mod print;
 mod types;
 
-pub use parse::parse;
+pub use parse::{parse, parse_for};
 pub use print::print;

@@ -7,6 +7,7 @@
 
 mod arith;
 mod attributes;
+mod formatted;
 mod ops;
 mod recover;
 
@@ -16,8 +17,8 @@ use chip::{Arch, Core};
 use diag::{Diagnostic, FileId, Kind, Sources, Span};
 use ir::text::{Cursor, Result, SyntaxError, hint};
 use ir::{
-    Attrs, Block, Builder, Def, Direction, Entity, Function, FunctionKind, Op, Opcode as C, Origin, Param, Type, Value,
-    ValueData,
+    Attrs, Block, Builder, Def, Direction, Entity, Function, FunctionKind, Linkage, Op, Opcode as C, Origin, Param,
+    Type, Value, ValueData,
 };
 
 use crate::types::{parse_type, show};
@@ -30,9 +31,18 @@ const MAX_DEPTH: usize = 100;
 /// Files that locations name are added to `sources`, where the functions' spans point;
 /// spans of the errors point into [`ir::text::sources`]`(text, path)`.
 pub fn parse(text: &str, _path: &str, sources: &mut Sources) -> std::result::Result<Vec<Function>, Vec<Diagnostic>> {
+    parse_for(text, None, sources)
+}
+
+/// As [`parse`], for an architecture that goes before the one that the text names.
+pub fn parse_for(
+    text: &str,
+    arch: Option<Arch>,
+    sources: &mut Sources,
+) -> std::result::Result<Vec<Function>, Vec<Diagnostic>> {
     let mut parser = Parser {
         c: Cursor::new(text, false),
-        arch: target_arch(text),
+        arch: arch.unwrap_or_else(|| target_arch(text)),
         aliases: aliases(text),
         sources,
         functions: Vec::new(),
@@ -240,7 +250,10 @@ impl<'t> Parser<'t, '_> {
 
     fn function(&mut self) -> Result<Function> {
         let start = self.mark();
-        let _visibility = self.c.eat("private") || self.c.eat("public") || self.c.eat("nested");
+        let private = self.c.eat("private");
+        if !private && !self.c.eat("public") {
+            self.c.eat("nested");
+        }
         self.c.expect("@")?;
         let name = self.symbol_text()?;
         let mut body = Body {
@@ -254,11 +267,7 @@ impl<'t> Parser<'t, '_> {
         };
         body.params()?;
         if body.p.c.eat("->") {
-            return Err(body.p.c.error_from(
-                start,
-                "unsupported-op",
-                "functions with results are not supported".into(),
-            ));
+            body.f.results = body.type_list()?;
         }
         let list = if body.p.c.eat("attributes") { body.p.attributes()? } else { Attributes::default() };
         if body.p.c.peek() != Some('{') {
@@ -274,11 +283,11 @@ impl<'t> Parser<'t, '_> {
         body.p.c.expect("}")?;
         body.p.place()?;
         let mut f = body.f;
-        self.properties(&mut f, &list)?;
+        self.properties(&mut f, &list, private)?;
         Ok(f)
     }
 
-    fn properties(&mut self, f: &mut Function, list: &Attributes) -> Result<()> {
+    fn properties(&mut self, f: &mut Function, list: &Attributes, private: bool) -> Result<()> {
         let known = [
             "pto.entry",
             "hacc.entry",
@@ -291,10 +300,20 @@ impl<'t> Parser<'t, '_> {
             "tw.synced",
         ];
         list.only(&self.c, &known)?;
+        f.linkage = if list.get("pto.entry").is_some() || list.get("hacc.entry").is_some() {
+            Linkage::Entry
+        } else if private {
+            Linkage::Private
+        } else {
+            Linkage::Public
+        };
+        f.sync_tail = list.word("pto.auto_sync_tail_hint").map(str::to_owned);
         f.kind = match (list.get("pto.kernel_kind"), list.get("tw.kind")) {
             (Some(Item::Enum(kind)), _) if kind == "cube" => FunctionKind::Kernel(Core::Cube),
             (Some(Item::Enum(kind)), _) if kind == "vector" => FunctionKind::Kernel(Core::Vector),
             (None, Some(Item::Text(kind))) if kind == "cluster" => FunctionKind::Cluster,
+            (None, Some(Item::Text(kind))) if kind == "helper" => FunctionKind::Helper,
+            (None, None) if private || !f.results.is_empty() => FunctionKind::Helper,
             (None, None) => by_spaces(f),
             _ => {
                 let message = format!("@{} is neither a cube nor a vector kernel", f.name);
@@ -536,6 +555,7 @@ impl<'t> Body<'_, 't, '_> {
             "scf.yield" => self.terminator(C::Yield)?,
             "scf.condition" => self.condition()?,
             "return" | "func.return" => self.terminator(C::Return)?,
+            "call" | "func.call" => self.call()?,
             name if name.starts_with("arith.") || name.starts_with("builtin.") => self.arith(name, start)?,
             name => match name.strip_prefix("pto.") {
                 Some(name) => self.pto(name, start)?,
@@ -746,6 +766,23 @@ impl<'t> Body<'_, 't, '_> {
         self.region(op, Vec::new(), true)?;
         self.add_results(op, types);
         Ok(Some(op))
+    }
+
+    /// `@f(%a) : (T) -> T`
+    fn call(&mut self) -> Result<Option<Op>> {
+        self.p.c.expect("@")?;
+        let callee = self.p.symbol_text()?;
+        self.p.c.expect("(")?;
+        let args = if self.p.c.peek() == Some('%') { self.values()? } else { Vec::new() };
+        self.p.c.expect(")")?;
+        self.p.c.expect(":")?;
+        self.p.c.expect("(")?;
+        self.listed_types(&args)?;
+        self.p.c.expect(")")?;
+        self.p.c.expect("->")?;
+        let results = self.type_list()?;
+        let list = ir::builder::attrs([("callee", ir::Attr::Symbols(vec![callee]))]);
+        Ok(Some(self.make(C::Call, &[&args], &[], &results, list)))
     }
 
     /// `yield` or `return`, with values if any.

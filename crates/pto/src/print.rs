@@ -5,9 +5,11 @@ use dtype::{DType, Scalar};
 use ir::builder::const_scalar;
 use ir::text::Names;
 use ir::{
-    Block, Direction, FuncId, Function, FunctionKind, Op, OpData, Opcode as C, Origin, Pad, Program, Type, Value,
+    Block, Direction, FuncId, Function, FunctionKind, Linkage, Op, OpData, Opcode as C, Origin, Pad, Program, Type,
+    Value,
 };
 
+use crate::format::{self, Piece};
 use crate::legal::legal;
 use crate::types::{element_name, show};
 
@@ -31,7 +33,7 @@ struct Printer<'a> {
     depth: usize,
 }
 
-fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
         match c {
@@ -74,12 +76,22 @@ impl Printer<'_> {
                     chip::Core::Cube => "cube",
                     chip::Core::Vector => "vector",
                 };
-                attrs.push("pto.entry".to_owned());
+                if f.linkage == Linkage::Entry {
+                    attrs.push("pto.entry".to_owned());
+                }
                 attrs.push(format!("pto.kernel_kind = #pto.kernel_kind<{core}>"));
             }
             // Not for export; named so that nothing takes it for a kernel.
             FunctionKind::Cluster => attrs.push("tw.kind = \"cluster\"".to_owned()),
+            // Told by what it returns, or by being private.
+            FunctionKind::Helper if f.results.is_empty() && f.linkage != Linkage::Private => {
+                attrs.push("tw.kind = \"helper\"".to_owned());
+            }
+            FunctionKind::Helper => {}
             FunctionKind::Orchestration => attrs.push("tw.kind = \"orchestration\"".to_owned()),
+        }
+        if let Some(tail) = &f.sync_tail {
+            attrs.push(format!("pto.auto_sync_tail_hint = {}", quoted(tail)));
         }
         let p = f.properties;
         for (name, set) in [("tw.placed", p.placed), ("tw.fused", p.fused), ("tw.synced", p.synced)] {
@@ -87,12 +99,17 @@ impl Printer<'_> {
                 attrs.push(name.to_owned());
             }
         }
-        self.out += &format!(
-            "  func.func @{}({}) attributes {{{}}} {{\n",
-            symbol(&f.name),
-            params.join(", "),
-            attrs.join(", ")
-        );
+        let private = if f.linkage == Linkage::Private { "private " } else { "" };
+        self.out += &format!("  func.func {private}@{}({})", symbol(&f.name), params.join(", "));
+        match &f.results[..] {
+            [] => {}
+            [one] => self.out += &format!(" -> {}", show(one)),
+            several => self.out += &format!(" -> ({})", several.iter().map(show).collect::<Vec<_>>().join(", ")),
+        }
+        if !attrs.is_empty() {
+            self.out += &format!(" attributes {{{}}}", attrs.join(", "));
+        }
+        self.out += " {\n";
         self.block(f.body);
         self.out += "  }\n";
         self.out
@@ -262,7 +279,17 @@ impl Printer<'_> {
                     values => format!("scf.condition({condition}) {} : {}", self.list(values), self.types(values)),
                 }
             }
-            C::Return => "return".to_owned(),
+            C::Return if all.is_empty() => "return".to_owned(),
+            C::Return => format!("return {} : {}", self.list(all), self.types(all)),
+            C::Call => {
+                let callee = op.attrs.symbols("callee").and_then(|s| s.first()).map_or("", String::as_str);
+                let results = match &op.results[..] {
+                    [one] => self.ty(*one),
+                    several => format!("({})", self.types(several)),
+                };
+                let (args, types) = (self.list(all), self.types(all));
+                format!("func.call @{}({args}) : ({types}) -> {results}", symbol(callee))
+            }
             C::Const => self.constant(op),
             C::ScalarCmp => self.compare(op),
             C::ScalarNeg => format!("arith.negf {} : {}", self.list(all), self.types(&all[..1])),
@@ -295,10 +322,14 @@ impl Printer<'_> {
                 )
             }
             C::MakeTensorView => format!(
-                "pto.make_tensor_view {}, shape = [{}], strides = [{}] : {}",
+                "pto.make_tensor_view {}, shape = [{}], strides = [{}]{} : {}",
                 self.v(one("ptr")),
                 self.list(op.named("shape")),
                 self.list(op.named("strides")),
+                op.attrs
+                    .get("layout")
+                    .map(|l| format!(" {{layout = {}}}", format::attr("layout", l)))
+                    .unwrap_or_default(),
                 self.types(&op.results)
             ),
             C::PartitionView => format!(
@@ -357,6 +388,10 @@ impl Printer<'_> {
             C::TReshape | C::Bitcast => {
                 let name = op.opcode.name();
                 format!("pto.{name} {} : {} -> {}", self.list(all), self.types(all), self.types(&op.results))
+            }
+            C::SetValidShape => {
+                let tile = one("tile");
+                format!("pto.set_validshape {} : {}", self.list(all), self.ty(tile))
             }
             C::TGetVal => {
                 let [t, index] = [one("source"), one("col")];
@@ -455,13 +490,45 @@ impl Printer<'_> {
                 format!("pto.{}({} : {}) {}", op.opcode.name(), self.list(all), self.types(all), fifo(op))
             }
             C::TPopFromAic | C::TPopFromAiv => {
-                let valid = if all.len() == 2 { format!(" valid {}", self.list(all)) } else { String::new() };
-                format!("pto.{} {}{valid} -> {}", op.opcode.name(), fifo(op), self.types(&op.results))
+                let valid = if all.len() == 2 { format!("({})", self.list(all)) } else { String::new() };
+                format!("pto.{}{valid} {} -> {}", op.opcode.name(), fifo(op), self.types(&op.results))
             }
             C::TFreeFromAic | C::TFreeFromAiv => format!("pto.{} {}", op.opcode.name(), fifo(op)),
+            opcode if let Some(pieces) = format::format(opcode) => {
+                let mut out = format!("pto.{}", opcode.name());
+                self.pieces(op, &pieces, &format::shown(&pieces), &mut out);
+                out
+            }
             _ if op.dest().is_some() => self.dps(op.opcode.name(), &self.front(op), "", op),
             // Not an operation of kernels; shown, and refused by the parser.
             _ => format!("tw.{} {}", op.opcode.name(), a.map_or(String::new(), |_| self.list(all))),
+        }
+    }
+
+    /// An operation by its format.
+    fn pieces(&self, op: &OpData, pieces: &[Piece], shown: &[&str], out: &mut String) {
+        let values = |names: &[&str]| -> Vec<Value> { names.iter().flat_map(|n| op.named(n).to_vec()).collect() };
+        for piece in pieces {
+            match piece {
+                Piece::Literal(text) => format::join(out, text),
+                Piece::Operands(names) => format::join(out, &self.list(&values(names))),
+                Piece::Types(names) => format::join(out, &self.types(&values(names))),
+                Piece::Attr(name) => {
+                    let text = op.attrs.get(name).map(|value| format::attr(name, value)).unwrap_or_default();
+                    format::join(out, &text);
+                }
+                Piece::Dict => {
+                    let rest = op.attrs.iter().filter(|(name, _)| !shown.contains(name));
+                    let rest: Vec<String> =
+                        rest.map(|(name, value)| format!("{name} = {}", format::attr(name, value))).collect();
+                    if !rest.is_empty() {
+                        format::join(out, &format!("{{{}}}", rest.join(", ")));
+                    }
+                }
+                Piece::Results => format::join(out, &self.types(&op.results)),
+                Piece::Optional(name, inner) if format::present(op, name) => self.pieces(op, inner, shown, out),
+                Piece::Optional(..) => {}
+            }
         }
     }
 
@@ -575,7 +642,7 @@ pub(crate) fn pad_word(pad: Pad) -> &'static str {
     }
 }
 
-fn symbol(name: &str) -> String {
+pub(crate) fn symbol(name: &str) -> String {
     let plain = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
     if plain { name.to_owned() } else { quoted(name) }

@@ -3,7 +3,7 @@
 use chip::{Arch, Space};
 use dtype::DType;
 use ir::text::{Cursor, Result};
-use ir::{Dim, Major, Pad, TensorType, TileType, Type};
+use ir::{Compact, Dim, Major, Pad, TensorType, TileType, Type};
 
 /// The spelling of an element or scalar type. Signed integers are signless.
 pub(crate) fn element_name(dtype: DType) -> &'static str {
@@ -67,6 +67,11 @@ fn tile(t: &TileType) -> String {
         Pad::Zero => out += ", pad=1",
         Pad::Max => out += ", pad=2",
         Pad::Min => out += ", pad=3",
+    }
+    match t.layout.compact {
+        Compact::Null => {}
+        Compact::Normal => out += ", compact=1",
+        Compact::RowPlusOne => out += ", compact=2",
     }
     out + ">"
 }
@@ -243,9 +248,15 @@ fn option(c: &mut Cursor<'_>, t: &mut TileType) -> Result<()> {
         }
         "compact" => {
             let n: u32 = c.number("a compact mode")?;
-            if n != 0 {
-                return Err(c.error_from(start, "unsupported-type", format!("compact mode {n} is not supported")));
-            }
+            t.layout.compact = match n {
+                0 => Compact::Null,
+                1 => Compact::Normal,
+                2 => Compact::RowPlusOne,
+                _ => {
+                    let message = format!("{n} is not a compact mode; modes are 0 to 2");
+                    return Err(c.error_from(start, "unknown-layout", message));
+                }
+            };
         }
         key => return Err(c.error_from(start, "syntax", format!("`{key}` is not a property of a tile"))),
     }

@@ -204,13 +204,18 @@ fn kernels_have_every_operation() {
         // The language level's only: handles do not reach kernels.
         .filter(|n| *n != "scope" && *n != "tensor_dim")
         .collect();
+    let mut seen = |f: &Function| {
+        for op in f.walk() {
+            missing.remove(f.ops[op].opcode.name());
+        }
+    };
     for case in cases("kernels", "tw") {
         let program = ir::text::parse(&case.text, "case.tw").expect("parses");
-        for (_, f) in program.functions.iter() {
-            for op in f.walk() {
-                missing.remove(f.ops[op].opcode.name());
-            }
-        }
+        program.functions.iter().for_each(|(_, f)| seen(f));
+    }
+    for case in cases("pto", "pto") {
+        let functions = pto::parse(&case.text, "case.pto", &mut Sources::default()).unwrap_or_default();
+        functions.iter().for_each(&mut seen);
     }
     assert!(missing.is_empty(), "{missing:?}");
 }

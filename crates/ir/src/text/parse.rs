@@ -11,7 +11,7 @@ use super::types::parse_type;
 use crate::attr::{Attr, Attrs};
 use crate::entity::{Arena, Block, Entity, FuncId, Op, Value};
 use crate::function::{
-    Def, Direction, Function, FunctionKind, Level, OpData, Origin, Param, Program, Properties, ValueData,
+    Def, Direction, Function, FunctionKind, Level, Linkage, OpData, Origin, Param, Program, Properties, ValueData,
 };
 use crate::info::{Arity, OpInfo};
 use crate::ops::{Opcode, TABLE};
@@ -167,6 +167,7 @@ impl<'t> Parser<'t> {
         let kind = match self.c.expect_word("a kind of function")? {
             "orchestration" => FunctionKind::Orchestration,
             "cluster" => FunctionKind::Cluster,
+            "helper" => FunctionKind::Helper,
             "kernel" => {
                 self.c.expect("(")?;
                 let core = self.one_of("a core", &[("cube", Core::Cube), ("vector", Core::Vector)])?;
@@ -177,12 +178,20 @@ impl<'t> Parser<'t> {
                 return Err(self
                     .c
                     .error_from(start, "syntax", format!("`{word}` is not a kind of function"))
-                    .help("orchestration, kernel(cube), kernel(vector), cluster"));
+                    .help("orchestration, kernel(cube), kernel(vector), cluster, helper"));
             }
         };
         let mut function = Function::new(name, kind);
         let p = &mut function.properties;
         *p = Properties { placed: self.c.eat("placed"), fused: self.c.eat("fused"), synced: self.c.eat("synced") };
+        if self.c.eat("public") {
+            function.linkage = Linkage::Public;
+        } else if self.c.eat("private") {
+            function.linkage = Linkage::Private;
+        }
+        if self.c.eat("sync_tail") {
+            function.sync_tail = Some(self.c.string()?);
+        }
         let mut body = Body { p: self, f: function, names: BTreeMap::new(), ops: BTreeMap::new(), next: 0 };
         body.params()?;
         let block = body.f.body;
@@ -236,6 +245,14 @@ impl<'t> Body<'_, 't> {
                 }
             }
             self.p.c.expect(")")?;
+        }
+        if self.p.c.eat("->") {
+            loop {
+                self.f.results.push(parse_type(&mut self.p.c)?);
+                if !self.p.c.eat(",") {
+                    break;
+                }
+            }
         }
         self.p.c.expect("{")?;
         self.p.line_end()

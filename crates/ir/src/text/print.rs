@@ -8,8 +8,9 @@ use diag::Span;
 
 use crate::attr::{Attr, Attrs};
 use crate::entity::{Block, Entity, Op, Value};
-use crate::function::{Direction, Function, FunctionKind, Level, OpData, Program};
+use crate::function::{Direction, Function, FunctionKind, Level, Linkage, OpData, Program};
 use crate::info::Arity;
+use crate::types::Type;
 
 /// A whole program.
 pub fn print(program: &Program) -> String {
@@ -185,6 +186,7 @@ impl<'a> Printer<'a> {
             FunctionKind::Kernel(Core::Cube) => "kernel(cube)",
             FunctionKind::Kernel(Core::Vector) => "kernel(vector)",
             FunctionKind::Cluster => "cluster",
+            FunctionKind::Helper => "helper",
         };
         self.out += &format!("func {} {kind}", symbol(&f.name));
         let p = f.properties;
@@ -193,8 +195,20 @@ impl<'a> Printer<'a> {
                 self.out += &format!(" {word}");
             }
         }
+        match f.linkage {
+            Linkage::Entry => {}
+            Linkage::Public => self.out += " public",
+            Linkage::Private => self.out += " private",
+        }
+        if let Some(tail) = &f.sync_tail {
+            self.out += &format!(" sync_tail {}", quoted(tail));
+        }
         let params: Vec<String> = f.param_values().iter().enumerate().map(|(i, &v)| self.param(i, v)).collect();
-        self.out += &format!("({}) {{\n", params.join(", "));
+        let mut results = join(f.results.iter().map(Type::to_string));
+        if !results.is_empty() {
+            results = format!(" -> {results}");
+        }
+        self.out += &format!("({}){results} {{\n", params.join(", "));
         self.block(f.body);
         self.out += "}\n";
         self.out

@@ -17,7 +17,7 @@ use chip::Space;
 use dtype::DType;
 
 use super::cursor::{Cursor, Result};
-use crate::types::{Dim, Layout, Major, Pad, TensorType, TileType, Type};
+use crate::types::{Compact, Dim, Layout, Major, Pad, TensorType, TileType, Type};
 
 /// Arrays of arrays deeper than this are refused, so that a parser cannot overflow the stack.
 const MAX_DEPTH: usize = 8;
@@ -81,7 +81,7 @@ impl fmt::Display for TileType {
     }
 }
 
-/// `nd`, `dn`, `nz`, `zn`, `zz`, `nn` (`spec/isa.md` §3.1), and the bytes of an inner box if not 512.
+/// `nd`, `dn`, `nz`, `zn`, `zz`, `nn` (`spec/isa.md` §3.1), the bytes of an inner box if not 512, and how it is compact.
 impl fmt::Display for Layout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match (self.blayout, self.slayout) {
@@ -92,7 +92,14 @@ impl fmt::Display for Layout {
             (Major::Row, Some(Major::Row)) => "zz",
             (Major::Col, Some(Major::Col)) => "nn",
         })?;
-        if self.fractal != 512 { write!(f, "/{}", self.fractal) } else { Ok(()) }
+        if self.fractal != 512 {
+            write!(f, "/{}", self.fractal)?;
+        }
+        f.write_str(match self.compact {
+            Compact::Null => "",
+            Compact::Normal => " compact",
+            Compact::RowPlusOne => " plus_one",
+        })
     }
 }
 
@@ -106,7 +113,7 @@ fn layout(name: &str) -> Option<Layout> {
         "nn" => (Major::Col, Some(Major::Col)),
         _ => return None,
     };
-    Some(Layout { blayout, slayout, fractal: 512 })
+    Some(Layout { blayout, slayout, fractal: 512, compact: Compact::Null })
 }
 
 pub(super) fn pad_name(pad: Pad) -> &'static str {
@@ -277,6 +284,11 @@ fn tile(c: &mut Cursor<'_>) -> Result<TileType> {
         } else if let Some(mut layout) = layout(word) {
             if c.eat("/") {
                 layout.fractal = c.number("bytes of an inner box")?;
+            }
+            if c.eat("compact") {
+                layout.compact = Compact::Normal;
+            } else if c.eat("plus_one") {
+                layout.compact = Compact::RowPlusOne;
             }
             ty.layout = layout;
         } else {

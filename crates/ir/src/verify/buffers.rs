@@ -72,8 +72,10 @@ fn layout(cx: &Cx<'_>, t: &TileType, space: Space) -> Check {
         Space::Acc => &[Layout::ACC],
         Space::Bias => &[Layout::ROW_MAJOR],
     };
+    // Where the next box lies is not what it holds.
+    let order = Layout { compact: crate::types::Compact::Null, ..t.layout };
     ensure!(
-        legal.contains(&t.layout),
+        legal.contains(&order),
         "tile-layout",
         "a {space} buffer on {} has layout {}, not {}",
         cx.program.arch,

@@ -70,8 +70,10 @@ fn initialize(cx: &Cx<'_>, op: &OpData) -> Check {
     );
     for (bit, group) in [(C2V, "c2v_consumer_buf"), (V2C, "v2c_consumer_buf")] {
         let given = !op.named(group).is_empty();
+        // A literal zero stands for no buffer.
+        let none = op.named(group).first().is_some_and(|&v| cx.constant(v) == Some(0));
         ensure!(
-            !given || mask & bit != 0,
+            !given || none || mask & bit != 0,
             "fifo-init",
             "`{group}` is for a direction that dir_mask {mask} does not have"
         );
@@ -143,7 +145,8 @@ fn pop(cx: &Cx<'_>, op: &OpData, direction: i64, space: Space) -> Check {
     result_is(cx, op, |ty| matches!(ty, Type::Tile(_)), "a tile")?;
     let t = cx.output(op)?;
     ensure!(t.space == Some(space), "operand-space", "{} pops into {space}; this is {t}", op.opcode.name());
-    valid_row_col(op, t, false)?;
+    // Without extents they are those of the tile that was pushed.
+    valid_row_col(op, t, true)?;
     storage(cx, t)?;
     fits(end(cx, op, direction)?, t)
 }

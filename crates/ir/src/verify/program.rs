@@ -48,24 +48,21 @@ fn params(f: &Function) -> super::Check {
         values.len(),
         f.params.len()
     );
-    let mut scalars = false;
     for (param, &value) in f.params.iter().zip(values) {
         let ty = f.ty(value);
         let fits = match f.kind {
             FunctionKind::Orchestration => matches!(ty, Type::Tensor(_) | Type::Scalar(_) | Type::Array { .. }),
+            FunctionKind::Helper => !matches!(ty, Type::Tensor(_) | Type::TaskId),
             _ => matches!(ty, Type::Ptr(_) | Type::Scalar(_)),
         };
         super::ensure!(fits, "function-params", "parameter `{}` of @{} cannot be {ty}", param.name, f.name);
-        let pointer = matches!(ty, Type::Ptr(_));
-        super::ensure!(
-            !(pointer && scalars),
-            "function-params",
-            "pointer `{}` of @{} comes after a scalar; pointers come first",
-            param.name,
-            f.name
-        );
-        scalars |= f.kind != FunctionKind::Orchestration && !pointer;
     }
+    super::ensure!(
+        f.results.is_empty() || f.kind == FunctionKind::Helper,
+        "return-values",
+        "@{} is not a helper; it returns nothing to a caller",
+        f.name
+    );
     Ok(())
 }
 

@@ -188,7 +188,7 @@ impl Walk<'_> {
             for &value in group {
                 let ty = f.ty(value);
                 ensure!(
-                    is(operand.kind, ty),
+                    operand.kind.accepts(ty),
                     "operand-kind",
                     "operand `{}` of {} must be {}, not {ty}",
                     operand.name,
@@ -200,6 +200,7 @@ impl Walk<'_> {
         let dests = match info.form {
             Form::Tile => usize::from(self.cx.place == Levels::KERNEL),
             Form::Dest => 1,
+            Form::Outs(least, most) => op.dests.len().clamp(least, most),
             _ => 0,
         };
         ensure!(
@@ -209,7 +210,7 @@ impl Walk<'_> {
             info.name,
             op.dests.len()
         );
-        if let Some(dest) = op.dest() {
+        for &dest in &op.dests {
             let ty = f.ty(dest);
             let (fits, wanted) = match op.opcode {
                 Opcode::TStore | Opcode::MScatter => (matches!(ty, Type::PartView { .. }), "a partition view"),
@@ -219,7 +220,7 @@ impl Walk<'_> {
         }
         let results = match info.form {
             Form::Tile => usize::from(self.cx.place != Levels::KERNEL),
-            Form::Dest | Form::Terminator => 0,
+            Form::Dest | Form::Outs(..) | Form::Terminator => 0,
             Form::Results(n) => n,
             // Compared with what is carried.
             Form::Carried => op.results.len(),
@@ -327,25 +328,6 @@ fn attributes(op: &OpData) -> Check {
     Ok(())
 }
 
-fn is(kind: Kind, ty: &Type) -> bool {
-    match kind {
-        Kind::Any => true,
-        Kind::Tile => matches!(ty, Type::Tile(_)),
-        Kind::Tensor => matches!(ty, Type::Tensor(_)),
-        Kind::Scalar => matches!(ty, Type::Scalar(_)),
-        Kind::Int => matches!(ty, Type::Scalar(d) if d.is_int()),
-        Kind::Bool => *ty == Type::BOOL,
-        Kind::Task => match ty {
-            Type::Array { element, .. } => **element == Type::TaskId,
-            ty => *ty == Type::TaskId,
-        },
-        Kind::Array => matches!(ty, Type::Array { .. }),
-        Kind::Ptr => matches!(ty, Type::Ptr(_)),
-        Kind::View => matches!(ty, Type::View(_)),
-        Kind::PartView => matches!(ty, Type::PartView { .. }),
-    }
-}
-
 fn kind_name(kind: Kind) -> &'static str {
     match kind {
         Kind::Any => "any value",
@@ -359,6 +341,7 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::Ptr => "a pointer",
         Kind::View => "a tensor view",
         Kind::PartView => "a partition view",
+        Kind::Memory => "a pointer or a view",
     }
 }
 

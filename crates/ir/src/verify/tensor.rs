@@ -304,6 +304,15 @@ fn submit(cx: &Cx<'_>, op: &OpData) -> Check {
             params.len(),
             args.len()
         );
+        let pointers = params.iter().take_while(|&&p| matches!(kernel.ty(p), Type::Ptr(_))).count();
+        let late = params[pointers..].iter().position(|&p| matches!(kernel.ty(p), Type::Ptr(_)));
+        ensure!(
+            late.is_none(),
+            "submit",
+            "parameter {} of @{} is a pointer after a scalar; a kernel that is submitted has its pointers first",
+            pointers + late.unwrap_or(0),
+            kernel.name
+        );
         for (i, (&arg, &param)) in args.iter().zip(params).enumerate() {
             let direction = kernel.params.get(i).map(|p| p.direction);
             argument(cx, &kernel.name, i, arg, kernel.ty(param), words[i], direction)?;

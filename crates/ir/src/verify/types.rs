@@ -3,7 +3,7 @@
 
 use dtype::DType;
 
-use super::{Check, Cx, Fault, buffers, ensure, fifo, kernel, tensor};
+use super::{Check, Cx, Fault, buffers, dialect, ensure, fifo, kernel, tensor};
 use crate::attr::Attr;
 use crate::entity::Value;
 use crate::function::{FunctionKind, OpData};
@@ -58,8 +58,19 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         | C::Gather
         | C::Scatter
         | C::TileCreate
-        | C::SetValidShape
         | C::Submit => tensor::check(cx, op),
+        C::SetValidShape if !cx.in_kernel() => tensor::check(cx, op),
+        C::SetValidShape
+        | C::Call
+        | C::Barrier
+        | C::FenceBarrierAll
+        | C::CacheInvalid
+        | C::TConcat
+        | C::TColExpandExpDif
+        | C::TRowExpandExpDif
+        | C::CommTPut
+        | C::CommTNotify
+        | C::CommTWait => dialect::check(cx, op),
         C::MakeTensorView
         | C::PartitionView
         | C::AddPtr
@@ -336,16 +347,33 @@ fn scope(cx: &Cx<'_>, op: &OpData) -> Check {
 }
 
 fn returns(cx: &Cx<'_>, op: &OpData) -> Check {
+    let f = cx.function;
+    if f.kind != FunctionKind::Orchestration {
+        let found: Vec<&Type> = op.operands.iter().map(|&v| cx.ty(v)).collect();
+        ensure!(
+            found.iter().copied().eq(&f.results),
+            "return-values",
+            "@{} returns ({}), not ({})",
+            f.name,
+            list(f.results.iter()),
+            list(found.into_iter())
+        );
+        return Ok(());
+    }
     for &value in &op.operands {
         let ty = cx.ty(value);
         ensure!(
-            cx.function.kind == FunctionKind::Orchestration && matches!(ty, Type::Tensor(_)),
+            matches!(ty, Type::Tensor(_)),
             "return-values",
-            "only the entry returns values, and they are tensors; this is {ty} in @{}",
-            cx.function.name
+            "the entry returns tensors; this is {ty} in @{}",
+            f.name
         );
     }
     Ok(())
+}
+
+pub(super) fn list<'t>(types: impl Iterator<Item = &'t Type>) -> String {
+    types.map(Type::to_string).collect::<Vec<_>>().join(", ")
 }
 
 /// Tile operations whose result does not follow from the operands alone.
@@ -376,7 +404,8 @@ fn tile(cx: &Cx<'_>, op: &OpData) -> Check {
         C::TFillPad => {
             let a = cx.tile(op.operands[0])?;
             let larger = a.shape.len() == out.shape.len() && a.shape.iter().zip(&out.shape).all(|(a, b)| a <= b);
-            if a.dtype != out.dtype || !larger || !out.is_fully_valid() {
+            // In a kernel what is filled may be said at run time, or be less than all of the buffer.
+            if a.dtype != out.dtype || !larger || !(out.is_fully_valid() || cx.in_kernel()) {
                 return mismatch(format!(
                     "{name} makes a fully valid tile of {} and at least {:?}, not {out}",
                     a.dtype, a.shape

@@ -26,7 +26,7 @@ fn check(func: &Function, data: &OpData) -> Result<(), String> {
     groups(func, data, info)?;
     let results = match info.form {
         Form::Results(n) => Some(n),
-        Form::Dest | Form::Terminator => Some(0),
+        Form::Dest | Form::Outs(..) | Form::Terminator => Some(0),
         Form::Tile | Form::Carried => None,
     };
     if results.is_some_and(|n| n != data.results.len()) {
@@ -93,6 +93,8 @@ fn fits(kind: Kind, ty: &Type) -> bool {
         (Kind::Ptr, Type::Ptr(_)) => true,
         (Kind::View, Type::View(_)) => true,
         (Kind::PartView, Type::PartView { .. }) => true,
+        // Kinds that only operations have that nothing here executes.
+        (Kind::Memory, ty) => kind.accepts(ty),
         _ => false,
     }
 }

@@ -14,6 +14,8 @@ pub(super) enum Item {
     /// `#pto<round_mode RINT>`, `#pto.layout<nd>`, `<PIPE_V>`, or a bare keyword: its last word.
     Enum(String),
     Symbol(String),
+    /// `[1, 2]` or `array<i64: 1, 2>`
+    Ints(Vec<i64>),
 }
 
 /// In order, each name once, with where it stands.
@@ -97,6 +99,10 @@ impl Parser<'_, '_> {
                 Ok(Item::Symbol(self.symbol_text()?))
             }
             Some('#' | '<') => self.enumeration(),
+            Some('[') => {
+                self.c.expect("[")?;
+                self.integers("]")
+            }
             Some(c) if c.is_ascii_digit() || c == '-' => {
                 let value = self.c.integer("a number")?;
                 if self.c.eat(":") {
@@ -107,6 +113,15 @@ impl Parser<'_, '_> {
             _ => match self.c.word() {
                 Some("true") => Ok(Item::Bool(true)),
                 Some("false") => Ok(Item::Bool(false)),
+                Some("array") => {
+                    self.c.expect("<")?;
+                    self.c.expect_word("the type of the numbers")?;
+                    if !self.c.eat(":") {
+                        self.c.expect(">")?;
+                        return Ok(Item::Ints(Vec::new()));
+                    }
+                    self.integers(">")
+                }
                 Some(word) => Ok(Item::Enum(word.to_owned())),
                 None => Err(self.c.error_from(
                     start,
@@ -115,6 +130,21 @@ impl Parser<'_, '_> {
                 )),
             },
         }
+    }
+
+    /// Integers with commas, up to `end`.
+    fn integers(&mut self, end: &str) -> Result<Item> {
+        let mut list = Vec::new();
+        while !self.c.eat(end) {
+            if !list.is_empty() {
+                self.c.expect(",")?;
+            }
+            list.push(self.c.integer("a number")?);
+            if self.c.eat(":") {
+                self.c.expect_word("the type of a number")?;
+            }
+        }
+        Ok(Item::Ints(list))
     }
 
     /// `#pto<kind value>`, `#pto.kind<value>` or `<value>`: the value.

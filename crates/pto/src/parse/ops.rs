@@ -2,10 +2,12 @@
 
 use dtype::DType;
 use ir::builder::attrs;
+use ir::info::{Form, Levels, OpInfo};
 use ir::text::Result;
 use ir::{Attr, Attrs, Dim, Op, Opcode as C, TensorType, Type, Value};
 
 use super::{Attributes, Body, Item};
+use crate::format::format;
 use crate::print::{PATTERNS, pad_word};
 
 /// `ins(…) outs(…)` of a tile operation.
@@ -63,6 +65,14 @@ impl Body<'_, '_, '_> {
                 let opcode = if name == "bitcast" { C::Bitcast } else { C::TReshape };
                 self.make(opcode, &[&[source]], &[], &[ty], Attrs::default())
             }
+            "set_validshape" => {
+                let values = self.values()?;
+                let [tile, row, col] = values[..] else {
+                    return Err(self.operands(start, "pto.set_validshape", 3, values.len()));
+                };
+                self.types_of(&[tile])?;
+                self.make(C::SetValidShape, &[&[tile], &[row], &[col]], &[tile], &[], Attrs::default())
+            }
             "tgetval" => self.tgetval(start)?,
             "declare_local_array" => {
                 let ty = self.arrow()?;
@@ -105,6 +115,7 @@ impl Body<'_, '_, '_> {
                 self.make(opcode, &[], &[], &[], attrs)
             }
             name => match C::from_name(name) {
+                Some(opcode) if let Some(pieces) = format(opcode) => self.formatted(opcode, &pieces, start)?,
                 Some(opcode) if is_dps(opcode) => self.tile_op(opcode, start)?,
                 _ => return Err(self.unsupported(start, &format!("pto.{name}"))),
             },
@@ -160,15 +171,12 @@ impl Body<'_, '_, '_> {
         let ptr = self.value()?;
         let shape = self.list("shape")?;
         let strides = self.list("strides")?;
+        let mut attrs = Attrs::default();
         if self.p.c.peek() == Some('{') {
             let list = self.p.attributes()?;
             list.only(&self.p.c, &["layout"])?;
-            // Row- or column-major: the strides say it.
-            if let Some(layout) = list.word("layout")
-                && !matches!(layout, "nd" | "dn")
-            {
-                let message = format!("the layout `{layout}` of global memory is not supported; nd and dn are");
-                return Err(self.p.c.error_from(start, "unsupported-attribute", message));
+            if let Some(item) = list.get("layout") {
+                self.set_attr(C::MakeTensorView.info(), "layout", item, &mut attrs, start)?;
             }
         }
         self.p.c.expect(":")?;
@@ -180,7 +188,7 @@ impl Body<'_, '_, '_> {
                 *dim = self.f.const_int(stride).and_then(|n| u64::try_from(n).ok()).map_or(Dim::Dynamic, Dim::Static);
             }
         }
-        Ok(self.make(C::MakeTensorView, &[&[ptr], &shape, &strides], &[], &[ty], Attrs::default()))
+        Ok(self.make(C::MakeTensorView, &[&[ptr], &shape, &strides], &[], &[ty], attrs))
     }
 
     fn partition_view(&mut self) -> Result<Op> {
@@ -343,24 +351,38 @@ impl Body<'_, '_, '_> {
         if opcode == C::TSelS && dps.ins.len() == 4 {
             dps.ins.swap(2, 3);
         }
-        let mut groups: Vec<Vec<Value>> = Vec::new();
-        let scratch = opcode == C::TMrgSortLists && !dps.no_tmp;
-        let mut left = dps.ins.iter().copied();
-        for operand in info.operands {
-            groups.push(match operand.name {
-                "valid" => std::mem::take(&mut dps.valid),
-                "lists" => left.by_ref().take(dps.ins.len() - usize::from(scratch)).collect(),
-                _ => left.by_ref().take(1).collect(),
-            });
+        let mut groups: Vec<Vec<Value>> = vec![Vec::new(); info.operands.len()];
+        let mut ins = &dps.ins[..];
+        // The lists to merge and the scratch look alike.
+        if opcode == C::TMrgSortLists
+            && !dps.no_tmp
+            && let (Some((&tmp, lists)), Some(group)) = (ins.split_last(), info.group("tmp"))
+        {
+            groups[group] = vec![tmp];
+            ins = lists;
         }
-        let extra = left.count();
-        let missing = info.operands.iter().zip(&groups).any(|(o, g)| o.arity == ir::info::Arity::One && g.is_empty());
-        if extra > 0 || missing || dps.outs.len() != 1 {
-            let wanted = info.operands.iter().filter(|o| o.name != "valid").count();
-            return Err(self.operands(start, &format!("pto.{}", info.name), wanted, dps.ins.len()));
+        let wanted: Vec<usize> =
+            (0..groups.len()).filter(|&g| info.operands[g].name != "valid" && groups[g].is_empty()).collect();
+        self.distribute(info, &wanted, ins, &mut groups, start)?;
+        if let Some(group) = info.group("valid") {
+            groups[group] = std::mem::take(&mut dps.valid);
         }
+        self.outs(info, dps.outs.len(), start)?;
         let groups: Vec<&[Value]> = groups.iter().map(Vec::as_slice).collect();
         Ok(self.make(opcode, &groups, &dps.outs, &[], list))
+    }
+
+    /// As many destinations as the operation has.
+    fn outs(&self, info: &'static OpInfo, found: usize, start: usize) -> Result<()> {
+        let (least, most) = match info.form {
+            Form::Outs(least, most) => (least, most),
+            _ => (1, 1),
+        };
+        if (least..=most).contains(&found) {
+            return Ok(());
+        }
+        let message = format!("pto.{} has {least} to {most} destinations, not {found}", info.name);
+        Err(self.p.c.error_from(start, "operand-count", message))
     }
 
     /// Of the forms that share a name, the one with these operands.
@@ -467,7 +489,7 @@ impl Body<'_, '_, '_> {
 
     fn syncall(&mut self, start: usize) -> Result<Op> {
         let mut list = Attrs::default();
-        if self.p.c.peek() == Some('(') {
+        if self.p.c.eat("(") && !self.p.c.eat(")") {
             return Err(self.p.c.error_from(start, "unsupported-op", "only a hard pto.syncall is supported".into()));
         }
         if self.p.c.eat("mode") {
@@ -496,20 +518,17 @@ impl Body<'_, '_, '_> {
         given.only(&self.p.c, &[&names[..], &["nosplit"]].concat())?;
         let mut list = Attrs::default();
         for name in names {
-            if let Some(v) = given.int(name) {
+            // An absent id is the first.
+            if let Some(v) = given.int(name).or((name == "id").then_some(0)) {
                 list.set(name, Attr::Int(v));
             }
         }
         if let Some(v) = given.bool("nosplit") {
             list.set("nosplit", Attr::Bool(v));
         }
-        // An absent id is the first.
-        if list.get("id").is_none() {
-            list.set("id", Attr::Int(0));
-        }
         let mut groups = [Vec::new(), Vec::new(), Vec::new()];
-        self.p.c.expect("(")?;
-        while !self.p.c.eat(")") {
+        let some = self.p.c.eat("(");
+        while some && !self.p.c.eat(")") {
             let start = self.p.mark();
             let name = self.p.c.expect_word("an operand")?;
             let index = ["gm_slot_buffer", "c2v_consumer_buf", "v2c_consumer_buf"].iter().position(|n| *n == name);
@@ -583,8 +602,15 @@ impl Body<'_, '_, '_> {
     }
 
     fn pop(&mut self, opcode: C) -> Result<Op> {
+        // Before the attributes; `valid` after them says the same.
+        let mut given = if self.p.c.eat("(") { self.values()? } else { Vec::new() };
+        if !given.is_empty() {
+            self.p.c.expect(")")?;
+        }
         let list = self.fifo()?;
-        let given = if self.p.c.eat("valid") { self.values()? } else { Vec::new() };
+        if given.is_empty() && self.p.c.eat("valid") {
+            given = self.values()?;
+        }
         let ty = self.arrow()?;
         let (row, col) = self.extents(&given, &ty)?;
         Ok(self.make(opcode, &[&row, &col], &[], &[ty], list))
@@ -593,7 +619,6 @@ impl Body<'_, '_, '_> {
 
 /// Operations that are written `ins(…) outs(…)`.
 fn is_dps(opcode: C) -> bool {
-    use ir::info::{Form, Levels};
     let info = opcode.info();
-    matches!(info.form, Form::Tile | Form::Dest) && info.levels.contains(Levels::KERNEL)
+    matches!(info.form, Form::Tile | Form::Dest | Form::Outs(..)) && info.levels.contains(Levels::KERNEL)
 }
