@@ -17,7 +17,7 @@ from tilewright import _native
 PAGE = pathlib.Path(__file__).parents[2] / "docs/ops.md"
 MACHINES = ["a2a3", "a5"]
 TABLE = _native.op_table()
-NAMES = {op["name"] for op in TABLE}
+NAMES = {op["name"] for op in TABLE if op["runs"]}
 #: (program, machine) -> the operations it has at some level.
 FOUND = {}
 #: Operations that have no program here yet. This list only shrinks: one that a program has must leave it, and a new
@@ -114,7 +114,8 @@ def facts(op):
         "Elements": "" if op["domain"] == "none" else op["domain"],
         "In place of": ", ".join(f"`{g}`" for g in op["in_place"]),
         "Evidence": op["evidence"],
-        "Program": program_link(op["name"]),
+        "Program": program_link(op["name"]) if op["runs"] else "",
+        "Runs": "" if op["runs"] else "no: `.pto` text is read, verified and printed with it",
     }
     return [f"* {key}: {value.replace('|', '/')}" for key, value in rows.items() if value]
 

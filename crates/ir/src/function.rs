@@ -169,6 +169,16 @@ impl OpData {
         }
     }
 
+    /// What of it no executor gives a meaning to: its name, or that of an operand group or attribute.
+    pub fn not_run(&self) -> Option<&'static str> {
+        let info = self.opcode.info();
+        let there = |name: &str| match info.group(name) {
+            Some(group) => self.segments.get(group).is_some_and(|&n| n > 0),
+            None => self.attrs.get(name).is_some(),
+        };
+        if info.runs { info.beyond.iter().copied().find(|n| there(n)) } else { Some(info.name) }
+    }
+
     pub fn result(&self) -> Option<Value> {
         self.results.first().copied()
     }

@@ -68,6 +68,8 @@ impl OpInfo {
             domain: crate::info::Domain::None,
             in_place: &[],
             evidence: Inferred,
+            runs: true,
+            beyond: &[],
         }
     }
 
@@ -89,6 +91,18 @@ impl OpInfo {
 
     const fn in_place(mut self, groups: &'static [&'static str]) -> OpInfo {
         self.in_place = groups;
+        self
+    }
+
+    /// Only text: no executor runs it.
+    const fn text(mut self) -> OpInfo {
+        self.runs = false;
+        self
+    }
+
+    /// Executors refuse it with these operands or attributes.
+    const fn beyond(mut self, names: &'static [&'static str]) -> OpInfo {
+        self.beyond = names;
         self
     }
 
@@ -117,6 +131,10 @@ pub const OUT_OF_RANGE_WRITES: &[&str] = &["skip", "clamp", "wrap"];
 const CORE_TYPES: &[&str] = &["aiv_only", "aic_only", "mix"];
 /// Order of a view's two last axes, where `.pto` states it; the strides say the same.
 pub const VIEW_LAYOUTS: &[&str] = &["nd", "dn", "nz"];
+/// Where in a chain of accumulations an instruction stands.
+pub const PHASES: &[&str] = &["unspecified", "partial", "final"];
+/// How exact a function is.
+pub const PRECISIONS: &[&str] = &["default", "high_precision"];
 /// What a barrier waits for.
 pub const PIPES: &[&str] =
     &["PIPE_S", "PIPE_V", "PIPE_M", "PIPE_MTE1", "PIPE_MTE2", "PIPE_MTE3", "PIPE_FIX", "PIPE_ALL"];
@@ -384,11 +402,11 @@ pub static TABLE: [OpInfo; 178] = [
     OpInfo::new(C::TAdd, "tadd", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a + b; integers wrap. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
     OpInfo::new(C::TSub, "tsub", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a − b; integers wrap. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
     OpInfo::new(C::TMul, "tmul", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a · b; integers wrap. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
-    OpInfo::new(C::TDiv, "tdiv", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a / b; IEEE for floats, truncating for integers. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TDiv, "tdiv", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a / b; IEEE for floats, truncating for integers. One element type, one shape.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a", "b"]).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TMax, "tmax", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The larger element; NaN as the profile says. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
     OpInfo::new(C::TMin, "tmin", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The smaller element; NaN as the profile says. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
-    OpInfo::new(C::TRem, "trem", &[one("a", Kind::Tile), one("b", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The remainder with the divisor's sign: a − ⌊a / b⌋ · b, each step rounded in the element type; exact for integers. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TFmod, "tfmod", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The remainder with the dividend's sign, exact. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TRem, "trem", &[one("a", Kind::Tile), one("b", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The remainder with the divisor's sign: a − ⌊a / b⌋ · b, each step rounded in the element type; exact for integers. One element type, one shape.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TFmod, "tfmod", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The remainder with the dividend's sign, exact. One element type, one shape.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a", "b"]).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TAnd, "tand", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "Bitwise and of integers. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TOr, "tor", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "Bitwise or of integers. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TXor, "txor", &[one("a", Kind::Tile), one("b", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Bitwise exclusive or of integers. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
@@ -402,22 +420,22 @@ pub static TABLE: [OpInfo; 178] = [
     OpInfo::new(C::TAddS, "tadds", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a + s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TSubS, "tsubs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a − s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TMulS, "tmuls", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a · s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TDivS, "tdivs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a / s, or s / a with `reverse`. The scalar has the element type.").attrs(&[may("reverse", Bool)]).on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TDivS, "tdivs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a / s, or s / a with `reverse`. The scalar has the element type.").attrs(&[may("precisionType", Word(PRECISIONS)), may("reverse", Bool)]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TMaxS, "tmaxs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The larger of a and s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TMinS, "tmins", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The smaller of a and s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRemS, "trems", &[one("a", Kind::Tile), one("s", Kind::Scalar), opt("tmp", Kind::Tile)], Tile, SK, "The remainder of a by s with the sign of s (see `trem`). The scalar has the element type.").on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TFmodS, "tfmods", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The remainder of a by s with the sign of a, exact. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRemS, "trems", &[one("a", Kind::Tile), one("s", Kind::Scalar), opt("tmp", Kind::Tile)], Tile, SK, "The remainder of a by s with the sign of s (see `trem`). The scalar has the element type.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TFmodS, "tfmods", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The remainder of a by s with the sign of a, exact. The scalar has the element type.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TAndS, "tands", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "Bitwise and of a and s; integers. The scalar has the element type.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TOrS, "tors", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "Bitwise or of a and s; integers. The scalar has the element type.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TXorS, "txors", &[one("a", Kind::Tile), one("s", Kind::Scalar), opt("tmp", Kind::Tile)], Tile, SK, "Bitwise exclusive or of a and s; integers. The scalar has the element type.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TShlS, "tshls", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a shifted left by s bits (see `tshl`). The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TShrS, "tshrs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a shifted right by s bits (see `tshr`). The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TLRelu, "tlrelu", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a where a > 0, else s · a; floats. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TExp, "texp", &[one("a", Kind::Tile)], Tile, SK, "e^x.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TLog, "tlog", &[one("a", Kind::Tile)], Tile, SK, "Natural logarithm.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TSqrt, "tsqrt", &[one("a", Kind::Tile)], Tile, SK, "Square root.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRsqrt, "trsqrt", &[one("a", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "1 / √x, in double precision, rounded once.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRecip, "trecip", &[one("a", Kind::Tile)], Tile, SK, "1 / x.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TExp, "texp", &[one("a", Kind::Tile)], Tile, SK, "e^x.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TLog, "tlog", &[one("a", Kind::Tile)], Tile, SK, "Natural logarithm.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TSqrt, "tsqrt", &[one("a", Kind::Tile)], Tile, SK, "Square root.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TRsqrt, "trsqrt", &[one("a", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "1 / √x, in double precision, rounded once.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TRecip, "trecip", &[one("a", Kind::Tile)], Tile, SK, "1 / x.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TAbs, "tabs", &[one("a", Kind::Tile)], Tile, SK, "|x|.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TNeg, "tneg", &[one("a", Kind::Tile)], Tile, SK, "−x, by multiplication with −1.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRelu, "trelu", &[one("a", Kind::Tile)], Tile, SK, "max(x, 0).").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
@@ -442,7 +460,7 @@ pub static TABLE: [OpInfo; 178] = [
     OpInfo::new(C::TRowProd, "trowprod", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "product over the valid columns of each row: [rows, 1].").on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TRowArgMax, "trowargmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Index (i32) of the largest element, the first of equals; NaN wins only where it comes first, over the valid columns of each row: [rows, 1].").on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TRowArgMin, "trowargmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Index (i32) of the smallest element, the first of equals; NaN wins only where it comes first, over the valid columns of each row: [rows, 1].").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TColSum, "tcolsum", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "sum over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColSum, "tcolsum", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "sum over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").attrs(&[may("isBinary", Bool)]).on(Pipe::Vector, Source).beyond(&["isBinary"]).from(Golden),
     OpInfo::new(C::TColMax, "tcolmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "max over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TColMin, "tcolmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "min over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TColProd, "tcolprod", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "product over the valid rows of each column: [1, columns].").on(Pipe::Vector, Source).from(Golden),
@@ -453,7 +471,7 @@ pub static TABLE: [OpInfo; 178] = [
     OpInfo::new(C::TRowExpandAdd, "trowexpandadd", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] + v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRowExpandSub, "trowexpandsub", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] − v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRowExpandMul, "trowexpandmul", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] · v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRowExpandDiv, "trowexpanddiv", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] / v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandDiv, "trowexpanddiv", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] / v[i, 0].").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TRowExpandMax, "trowexpandmax", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] max v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRowExpandMin, "trowexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] min v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TColExpand, "tcolexpand", &[one("v", Kind::Tile)], Tile, SK, "dst[i, j] = v[0, j].").on(Pipe::Vector, Destination).from(Golden),
@@ -474,9 +492,9 @@ pub static TABLE: [OpInfo; 178] = [
     OpInfo::new(C::TMrgSort, "tmrgsort", &[one("source", Kind::Tile), one("block_len", Kind::Int), opt("tmp", Kind::Tile)], Tile, SK, "Merges every four neighbouring sorted runs of `block_len` elements of a row of records into one. Of equal values the one from the earlier run comes first.").on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TMrgSortLists, "tmrgsort.lists", &[many("lists", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Merges two to four sorted rows of records into one row. Of equal values the one from the earlier list comes first. With `exhausted` it stops when one list is used up; what follows is undefined.").attrs(&[may("exhausted", Bool)]).on(Pipe::Vector, Source).from(Golden),
     // Matrix.
-    OpInfo::new(C::TMatmul, "tmatmul", &[one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "lhs · rhs, from +0, in the order of semantics rule 8; f32 (i32 for integers). `a_trans`, `b_trans` (tensor level): the operand is stored transposed.").attrs(&[may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).from(Evidence::Measured),
-    OpInfo::new(C::TMatmulAcc, "tmatmul.acc", &[one("acc", Kind::Tile), one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "acc + lhs · rhs; the chain starts from acc. In a kernel acc and destination are one buffer.").attrs(&[may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).in_place(&["acc"]).from(Evidence::Measured),
-    OpInfo::new(C::TMatmulBias, "tmatmul.bias", &[one("lhs", Kind::Tile), one("rhs", Kind::Tile), one("bias", Kind::Tile)], Tile, SK, "lhs · rhs + bias, a row of the accumulator's type: the chain of column j starts from bias[0, j].").attrs(&[may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).from(Golden),
+    OpInfo::new(C::TMatmul, "tmatmul", &[one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "lhs · rhs, from +0, in the order of semantics rule 8; f32 (i32 for integers). `a_trans`, `b_trans` (tensor level): the operand is stored transposed.").attrs(&[may("accPhase", Word(PHASES)), may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).beyond(&["accPhase"]).from(Evidence::Measured),
+    OpInfo::new(C::TMatmulAcc, "tmatmul.acc", &[one("acc", Kind::Tile), one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "acc + lhs · rhs; the chain starts from acc. In a kernel acc and destination are one buffer.").attrs(&[may("accPhase", Word(PHASES)), may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).in_place(&["acc"]).beyond(&["accPhase"]).from(Evidence::Measured),
+    OpInfo::new(C::TMatmulBias, "tmatmul.bias", &[one("lhs", Kind::Tile), one("rhs", Kind::Tile), one("bias", Kind::Tile)], Tile, SK, "lhs · rhs + bias, a row of the accumulator's type: the chain of column j starts from bias[0, j].").attrs(&[may("accPhase", Word(PHASES)), may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).beyond(&["accPhase"]).from(Golden),
     OpInfo::new(C::TTrans, "ttrans", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "dst[i, j] = source[j, i].").on(Pipe::Vector, Source).from(Golden),
     // Blocks, cores, FIFOs.
     OpInfo::new(C::GetBlockIdx, "get_block_idx", &[], Results(1), K, "The index of this block in its launch (i64).").from(Doc),
@@ -494,17 +512,17 @@ pub static TABLE: [OpInfo; 178] = [
     OpInfo::new(C::TPopFromAiv, "tpop_from_aiv", &[opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "Waits for the next ready slot; the result is the tile in it, live until the matching `tfree`.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::BySpace, crate::info::Domain::None).from(Doc),
     OpInfo::new(C::TFreeFromAiv, "tfree_from_aiv", &[], Results(0), K, "Gives the oldest popped slot back.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
     // What only `.pto` text says: kept, verified and printed; executors refuse it by name.
-    OpInfo::new(C::Call, "call", &[many("args", Kind::Any)], Carried, K, "Runs a helper function of the module, on this core; the results are what it returns.").attrs(&[need("callee", Symbols)]).from(Doc),
-    OpInfo::new(C::Barrier, "barrier", &[], Results(0), K, "What follows on a pipe (or on all) starts after everything before on it has ended.").attrs(&[need("pipe", Word(PIPES))]).from(Doc),
-    OpInfo::new(C::FenceBarrierAll, "fence.barrier_all", &[], Results(0), K, "All memory accesses of this core before it, in the scope, are seen before those after it.").attrs(&[need("scope", Word(&["local_memory", "gm", "all"]))]).from(Doc),
-    OpInfo::new(C::CacheInvalid, "cmo.cacheinvalid", &[opt("target", Kind::Memory)], Results(0), K, "Forgets what the scalar cache holds: of the line at `target`, or of a whole address space.").attrs(&[may("space", Word(&["gm"]))]).on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
-    OpInfo::new(C::TConcat, "tconcat", &[one("a", Kind::Tile), one("b", Kind::Tile)], Dest, K, "The valid columns of a, then those of b, row by row.").on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TColExpandExpDif, "tcolexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile)], Dest, K, "e^(a[i, j] − v[0, j]).").on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TRowExpandExpDif, "trowexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Dest, K, "e^(a[i, j] − v[i, 0]). `tmp`: the device's scratch.").on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::Call, "call", &[many("args", Kind::Any)], Carried, K, "Runs a helper function of the module, on this core; the results are what it returns.").attrs(&[need("callee", Symbols)]).text().from(Doc),
+    OpInfo::new(C::Barrier, "barrier", &[], Results(0), K, "What follows on a pipe (or on all) starts after everything before on it has ended.").attrs(&[need("pipe", Word(PIPES))]).text().from(Doc),
+    OpInfo::new(C::FenceBarrierAll, "fence.barrier_all", &[], Results(0), K, "All memory accesses of this core before it, in the scope, are seen before those after it.").attrs(&[need("scope", Word(&["local_memory", "gm", "all"]))]).text().from(Doc),
+    OpInfo::new(C::CacheInvalid, "cmo.cacheinvalid", &[opt("target", Kind::Memory)], Results(0), K, "Forgets what the scalar cache holds: of the line at `target`, or of a whole address space.").attrs(&[may("space", Word(&["gm"]))]).on(Pipe::Scalar, crate::info::Domain::None).text().from(Doc),
+    OpInfo::new(C::TConcat, "tconcat", &[one("a", Kind::Tile), one("b", Kind::Tile)], Dest, K, "The valid columns of a, then those of b, row by row.").on(Pipe::Vector, Destination).text().from(Golden),
+    OpInfo::new(C::TColExpandExpDif, "tcolexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile)], Dest, K, "e^(a[i, j] − v[0, j]).").on(Pipe::Vector, Destination).text().from(Golden),
+    OpInfo::new(C::TRowExpandExpDif, "trowexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Dest, K, "e^(a[i, j] − v[i, 0]). `tmp`: the device's scratch.").on(Pipe::Vector, Destination).text().from(Golden),
     // Between the ranks of a program.
-    OpInfo::new(C::CommTPut, "comm.tput", &[one("dest", Kind::Memory), one("source", Kind::Memory), many("staging", Kind::Tile)], Results(0), K, "Copies a box of this rank's memory to another rank's, through one staging tile or two in turn (MTE2 fills them, MTE3 empties them). `atomicType`: replaces, or adds.").attrs(&[may("atomicType", Word(&["atomic_none", "atomic_add"]))]).from(Doc),
-    OpInfo::new(C::CommTNotify, "comm.tnotify", &[one("signal", Kind::Memory), one("value", Kind::Int)], Results(0), K, "After everything this core did before has ended: sets a signal word (i32) of another rank, or adds to it.").attrs(&[may("notifyOp", Word(&["set", "atomic_add"]))]).from(Doc),
-    OpInfo::new(C::CommTWait, "comm.twait", &[one("signal", Kind::Memory), one("value", Kind::Int)], Results(0), K, "Waits until every signal word (i32) of the box compares with the value.").attrs(&[may("cmp", Word(PREDICATES))]).on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
+    OpInfo::new(C::CommTPut, "comm.tput", &[one("dest", Kind::Memory), one("source", Kind::Memory), many("staging", Kind::Tile)], Results(0), K, "Copies a box of this rank's memory to another rank's, through one staging tile or two in turn (MTE2 fills them, MTE3 empties them). `atomicType`: replaces, or adds.").attrs(&[may("atomicType", Word(&["atomic_none", "atomic_add"]))]).text().from(Doc),
+    OpInfo::new(C::CommTNotify, "comm.tnotify", &[one("signal", Kind::Memory), one("value", Kind::Int)], Results(0), K, "After everything this core did before has ended: sets a signal word (i32) of another rank, or adds to it.").attrs(&[may("notifyOp", Word(&["set", "atomic_add"]))]).text().from(Doc),
+    OpInfo::new(C::CommTWait, "comm.twait", &[one("signal", Kind::Memory), one("value", Kind::Int)], Results(0), K, "Waits until every signal word (i32) of the box compares with the value.").attrs(&[may("cmp", Word(PREDICATES))]).on(Pipe::Scalar, crate::info::Domain::None).text().from(Doc),
 ];
 
 impl Opcode {

@@ -39,6 +39,10 @@ pub fn decode(func: &Function, arch: Arch, profile: Profile, mode: Mode) -> Resu
             )]);
         }
     };
+    let refused: Vec<Diagnostic> = func.walk().into_iter().filter_map(|op| not_run(func, &func.ops[op])).collect();
+    if !refused.is_empty() {
+        return Err(refused);
+    }
     check::well_formed(func).map_err(|(op, why)| {
         let data = func.ops.get(op);
         let name = data.map_or("return", |d| d.opcode.name());
@@ -52,6 +56,16 @@ pub fn decode(func: &Function, arch: Arch, profile: Profile, mode: Mode) -> Resu
     d.code.storage = d.storage;
     d.clear_ranges();
     if d.errors.is_empty() { Ok(d.code) } else { Err(d.errors) }
+}
+
+/// An operation that is only text, or is with what it has here.
+fn not_run(func: &Function, data: &OpData) -> Option<Diagnostic> {
+    let (what, name) = (data.not_run()?, data.opcode.name());
+    let message = match what == name {
+        true => format!("`{name}` in `{}` does not run on this machine", func.name),
+        false => format!("`{name}` with `{what}` in `{}` does not run on this machine", func.name),
+    };
+    Some(Diagnostic::unsupported("unsupported-operation", message).at(data.span, "here"))
 }
 
 /// Where the values of a block's terminator go.

@@ -65,6 +65,13 @@ fn pieces(words: &mut std::str::SplitWhitespace<'static>) -> Vec<Piece> {
     out
 }
 
+/// Attributes that are read and printed by their name in the table, where an operation is not written by a format.
+pub(crate) fn plain(opcode: C) -> impl Iterator<Item = &'static str> {
+    let info = opcode.info();
+    let named = info.attrs.iter().map(|a| a.name);
+    named.filter(move |name| !info.runs || info.beyond.contains(name))
+}
+
 /// Attributes that a format shows alone; they are not in the dictionary.
 pub(crate) fn shown(pieces: &[Piece]) -> Vec<&'static str> {
     let mut out = Vec::new();
@@ -87,7 +94,7 @@ pub(crate) fn present(op: &OpData, name: &str) -> bool {
 }
 
 /// How the word of an attribute is written: what stands around it.
-fn around(name: &str) -> (&'static str, &'static str) {
+fn around(opcode: C, name: &str) -> (&'static str, &'static str) {
     match name {
         "pipe" => ("<", ">"),
         "scope" => ("#pto.fence_scope<", ">"),
@@ -95,16 +102,32 @@ fn around(name: &str) -> (&'static str, &'static str) {
         "layout" => ("#pto.layout<", ">"),
         "atomicType" => ("#pto<atomic_type ", ">"),
         "notifyOp" => ("#pto<notify_op ", ">"),
+        "accPhase" => ("#pto<acc_phase ", ">"),
+        "precisionType" => (precision(opcode), ">"),
         "cmp" => ("#pto<wait_cmp ", ">"),
         _ => ("\"", "\""),
     }
 }
 
+/// The kinds of precision have the names of functions.
+fn precision(opcode: C) -> &'static str {
+    match opcode {
+        C::TExp => "#pto<exp_precision ",
+        C::TLog => "#pto<log_precision ",
+        C::TRecip => "#pto<recip_precision ",
+        C::TRem | C::TRemS => "#pto<rem_precision ",
+        C::TRsqrt => "#pto<rsqrt_precision ",
+        C::TSqrt => "#pto<sqrt_precision ",
+        C::TFmod | C::TFmodS => "#pto<fmod_precision ",
+        _ => "#pto<div_precision ",
+    }
+}
+
 /// The value of an attribute as text.
-pub(crate) fn attr(name: &str, value: &Attr) -> String {
+pub(crate) fn attr(opcode: C, name: &str, value: &Attr) -> String {
     match value {
         Attr::Word(word) => {
-            let (before, after) = around(name);
+            let (before, after) = around(opcode, name);
             format!("{before}{word}{after}")
         }
         Attr::Bool(b) => b.to_string(),

@@ -328,7 +328,7 @@ impl Printer<'_> {
                 self.list(op.named("strides")),
                 op.attrs
                     .get("layout")
-                    .map(|l| format!(" {{layout = {}}}", format::attr("layout", l)))
+                    .map(|l| format!(" {{layout = {}}}", format::attr(op.opcode, "layout", l)))
                     .unwrap_or_default(),
                 self.types(&op.results)
             ),
@@ -447,7 +447,11 @@ impl Printer<'_> {
                 let inner = format!("{scratch} {{exhausted = {}}}", op.attrs.bool("exhausted"));
                 self.dps("tmrgsort", all, &inner, op)
             }
-            C::TColSum if all.len() == 2 => self.dps("tcolsum", all, " {isBinary = false}", op),
+            // With a scratch it stands inside.
+            C::TColSum if all.len() == 2 => {
+                let binary = op.attrs.bool("isBinary");
+                self.dps("tcolsum", all, &format!(" {{isBinary = {binary}}}"), op)
+            }
             C::GetBlockIdx | C::GetBlockNum | C::GetSubblockIdx => {
                 format!("pto.{} -> {}", op.opcode.name(), self.types(&op.results))
             }
@@ -514,13 +518,13 @@ impl Printer<'_> {
                 Piece::Operands(names) => format::join(out, &self.list(&values(names))),
                 Piece::Types(names) => format::join(out, &self.types(&values(names))),
                 Piece::Attr(name) => {
-                    let text = op.attrs.get(name).map(|value| format::attr(name, value)).unwrap_or_default();
+                    let text = op.attrs.get(name).map(|value| format::attr(op.opcode, name, value)).unwrap_or_default();
                     format::join(out, &text);
                 }
                 Piece::Dict => {
                     let rest = op.attrs.iter().filter(|(name, _)| !shown.contains(name));
                     let rest: Vec<String> =
-                        rest.map(|(name, value)| format!("{name} = {}", format::attr(name, value))).collect();
+                        rest.map(|(name, value)| format!("{name} = {}", format::attr(op.opcode, name, value))).collect();
                     if !rest.is_empty() {
                         format::join(out, &format!("{{{}}}", rest.join(", ")));
                     }
@@ -575,6 +579,9 @@ impl Printer<'_> {
                 }
             }
             _ => {}
+        }
+        for name in format::plain(op.opcode).filter(|name| !inner.contains(name)) {
+            attrs.extend(op.attrs.get(name).map(|v| format!("{name} = {}", format::attr(op.opcode, name, v))));
         }
         if !attrs.is_empty() {
             text += &format!(" {{{}}}", attrs.join(", "));

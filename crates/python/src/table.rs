@@ -24,6 +24,7 @@ pub(crate) fn op_table(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         entry.set_item("in_place", info.in_place.to_vec())?;
         entry.set_item("evidence", evidence(info.evidence))?;
         entry.set_item("regions", info.regions)?;
+        entry.set_item("runs", info.runs)?;
         list.append(entry)?;
     }
     Ok(list)
@@ -42,6 +43,7 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Ptr => "pointer",
         Kind::View => "view",
         Kind::PartView => "part of a view",
+        Kind::Memory => "pointer, view or part of one",
     }
 }
 
@@ -70,6 +72,7 @@ fn form(form: Form) -> String {
     match form {
         Form::Tile => "a tile (tensor level: its result; below: written to `outs`)".into(),
         Form::Dest => "writes `outs`".into(),
+        Form::Outs(least, most) => format!("writes {least} to {most} `outs`"),
         Form::Results(0) => "nothing".into(),
         Form::Results(1) => "one result".into(),
         Form::Results(n) => format!("{n} results"),

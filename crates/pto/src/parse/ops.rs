@@ -7,7 +7,7 @@ use ir::text::Result;
 use ir::{Attr, Attrs, Dim, Op, Opcode as C, TensorType, Type, Value};
 
 use super::{Attributes, Body, Item};
-use crate::format::format;
+use crate::format::{format, plain};
 use crate::print::{PATTERNS, pad_word};
 
 /// `ins(…) outs(…)` of a tile operation.
@@ -399,7 +399,6 @@ impl Body<'_, '_, '_> {
         let mut list = Attrs::default();
         let (inner, outer): (&[&str], &[&str]) = match opcode {
             C::TCvt => (&["rmode", "satmode"], &[]),
-            C::TColSum => (&["isBinary"], &[]),
             C::TCmp | C::TCmpS => (&["cmpMode"], &[]),
             C::TTri => (&["upperOrLower"], &[]),
             C::TRandom => (&["rounds"], &[]),
@@ -412,8 +411,14 @@ impl Body<'_, '_, '_> {
             C::TFillPad => (&[], &["tw.pad"]),
             _ => (&[], &[]),
         };
-        dps.inner.only(&self.p.c, inner)?;
-        dps.attrs.only(&self.p.c, outer)?;
+        let plain: Vec<&'static str> = plain(opcode).collect();
+        dps.inner.only(&self.p.c, &[inner, &plain].concat())?;
+        dps.attrs.only(&self.p.c, &[outer, &plain].concat())?;
+        for name in plain {
+            if let Some(item) = dps.inner.get(name).or(dps.attrs.get(name)) {
+                self.set_attr(opcode.info(), name, item, &mut list, start)?;
+            }
+        }
         let refuse = |what: String| Err(self.p.c.error_from(start, "unsupported-attribute", what));
         match opcode {
             C::TCvt => {
@@ -460,10 +465,8 @@ impl Body<'_, '_, '_> {
                     list.set("atomic", Attr::Word(word.to_owned()));
                 }
             }
-            // The order of a sum is the profile's (semantics rule 7).
-            C::TColSum if dps.inner.bool("isBinary") == Some(true) => {
-                return refuse("the binary order of pto.tcolsum is not supported".into());
-            }
+            // That it is not is the same as not to say so: the order of a sum is the profile's (semantics rule 7).
+            C::TColSum if !list.bool("isBinary") => list.remove("isBinary"),
             C::TStore => match dps.attrs.word("atomicType") {
                 None | Some("atomic_none") => {}
                 Some("atomic_add") => list.set("atomic", Attr::Word("add".into())),
