@@ -523,8 +523,9 @@ impl Printer<'_> {
                 }
                 Piece::Dict => {
                     let rest = op.attrs.iter().filter(|(name, _)| !shown.contains(name));
-                    let rest: Vec<String> =
-                        rest.map(|(name, value)| format!("{name} = {}", format::attr(op.opcode, name, value))).collect();
+                    let rest: Vec<String> = rest
+                        .map(|(name, value)| format!("{name} = {}", format::attr(op.opcode, name, value)))
+                        .collect();
                     if !rest.is_empty() {
                         format::join(out, &format!("{{{}}}", rest.join(", ")));
                     }
