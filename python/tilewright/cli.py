@@ -1,6 +1,6 @@
 """The command line.
 
-    tilewright run [-p PLATFORM] [--check levels] [--seed N] [--threads N] [--profile P] SCRIPT [ARGS...]
+    tilewright run [-p PLATFORM] [--check levels] [--seed N] [--threads N] [--profile P] SCRIPT|-m MODULE [ARGS...]
     tilewright replay DIR [--validate] [--check levels]
     tilewright supports [-p PLATFORM] [--json] SCRIPT|FILE.pto
     tilewright lower SCRIPT.py:FUNCTION [--level tensor|tile|machine] [-p PLATFORM] [--arg x=f32[64,64]]...
@@ -44,6 +44,9 @@ def main(argv=None):
     run.add_argument("--seed", type=int, default=0, help="of every choice that could be otherwise (default 0)")
     run.add_argument("--threads", type=int, help="host threads (default: all cores)")
     run.add_argument("--profile", choices=["a2a3", "a5", "cpu-compat"], help="numerics (default: the platform's)")
+    run.add_argument(
+        "-m", dest="module", action="store_true", help="SCRIPT is the name of a module, as for `python -m`"
+    )
     run.add_argument("script", metavar="SCRIPT")
     run.add_argument("args", nargs=argparse.REMAINDER, metavar="ARGS", help="all that follows goes to the script")
     run.set_defaults(do=_run)
@@ -97,7 +100,7 @@ def main(argv=None):
 
 
 def _run(options, parser):
-    if not os.path.isfile(options.script):
+    if not options.module and not os.path.isfile(options.script):
         parser.error(f"{options.script}: no such script")
     try:
         sessions.set_defaults(
@@ -114,8 +117,12 @@ def _run(options, parser):
     for late in ("--check", "--seed", "--threads", "--profile"):
         if any(a == late or a.startswith(late + "=") for a in options.args):
             print(f"tilewright: {late} after SCRIPT goes to the script; ours stand before it", file=sys.stderr)
-    prepare(options.script, options.args)
-    code = exit_code(lambda: runpy.run_path(options.script, run_name="__main__"))
+    if options.module:
+        prepare_module(options.script, options.args)
+        code = exit_code(lambda: runpy.run_module(options.script, run_name="__main__", alter_sys=True))
+    else:
+        prepare(options.script, options.args)
+        code = exit_code(lambda: runpy.run_path(options.script, run_name="__main__"))
     session = sessions.script_session()
     if session is not None and session.findings and code != 3:
         print(f"tilewright: {len(session.findings)} finding(s); the script went on", file=sys.stderr)
@@ -142,6 +149,12 @@ def prepare(script, args):
     if os.path.basename(sys.argv[0]) and sys.path and sys.path[0] in ("", os.getcwd(), os.path.dirname(sys.executable)):
         sys.path.pop(0)
     sys.path[:0] = [folder, DROPIN]
+
+
+def prepare_module(name, args):
+    """The current folder first, as `python -m` does, then the drop-in."""
+    sys.argv = [name, *args]
+    sys.path[:] = [os.getcwd(), DROPIN, *(folder for folder in sys.path if folder not in ("", os.getcwd()))]
 
 
 def exit_code(action):

@@ -133,11 +133,34 @@ class CompiledProgram:
         return os.fspath(self.output_dir)
 
     def __call__(self, *args, config=None):
+        """Runs on these arguments. The outputs may be left out, all of them: they are made, and given back."""
         if config is not None:
             if config.arch != self._native.arch:
                 raise ValueError(f"{self.name} was compiled for {self._native.arch}, not for {config.platform}")
             warn_of_records(config)
-        return self.run(sessions.current(), list(args))
+        args = list(args)
+        outputs = self.output_indices
+        left_out = bool(outputs) and len(args) == len(self._native.params) - len(outputs)
+        if left_out:
+            for at, made in zip(outputs, self._fresh_outputs(args)):
+                args.insert(at, made)
+        returned = self.run(sessions.current(), args)
+        if returned is None and left_out:
+            made = tuple(args[at] for at in outputs)
+            return made[0] if len(made) == 1 else made
+        return returned
+
+    def _fresh_outputs(self, args):
+        """Arrays of zeros for the outputs, of the kind that the other arguments have."""
+        like = next((a for a in args if is_array(a)), None)
+        made = []
+        for param in (self._native.params[at] for at in self.output_indices):
+            if None in param.shape:
+                raise TypeError(
+                    f"{self.name}(): `{param.name}` has an extent that is known per call only: pass an array for it"
+                )
+            made.append(new_array(param.dtype, param.shape, like=like))
+        return made
 
     def run(self, session, args):
         """Runs on these arrays and scalars, one per parameter, in order. All are checked before any is written."""

@@ -15,8 +15,10 @@ import numbers
 import os
 import types
 
+from .errors import UnsupportedError
 from .language._marker import Marker, Namespace, Word
-from .language._types import RUNTIME, Array, DataType, DynVar, InOut, Out, Scalar, Tensor
+from .language._types import RUNTIME, Array, DataType, DynVar, InOut, Out, Scalar, Tensor, TensorView
+from .language._words import TensorLayout
 
 # Element types that programs can have. The others are names of the language that the front end refuses.
 SUPPORTED = set("BOOL INT8 INT16 INT32 INT64 INDEX UINT8 UINT16 UINT32 UINT64 FP16 BF16 FP32".split())
@@ -179,6 +181,18 @@ def annotations(function):
     return notes
 
 
+def _check_layout(name, note):
+    """Arguments are row-major; what an annotation says of another layout would not be so."""
+    for extra in note.extra:
+        words = [*extra.args, *extra.kwargs.values()] if isinstance(extra, TensorView) else [extra]
+        for word in words:
+            if isinstance(word, TensorLayout) and word is not TensorLayout.ND:
+                raise UnsupportedError(
+                    f"`{name}` is annotated with the layout {word.name}: arguments are row-major (pl.ND); transpose "
+                    "with `pl.transpose`, or in a product with `a_trans=`, `b_trans=`"
+                )
+
+
 def parameter(name, note):
     """(name, direction, kind...) of a parameter, for `frontend::ParamSpec`."""
     direction = "in"
@@ -188,6 +202,7 @@ def parameter(name, note):
     if isinstance(note, type) and issubclass(note, Tensor):
         note = note()
     if isinstance(note, Tensor):
+        _check_layout(name, note)
         shape = None
         if note.shape is not None:
             shape = [("dynamic", d.name, d.id) if isinstance(d, DynVar) else d for d in note.shape]

@@ -50,6 +50,19 @@ def test_a_script_that_passes(cli, script):
     assert (done.returncode, done.stdout.strip()) == (0, "['-p', 'a5', '--x']"), done.stderr
 
 
+def test_a_module_of_a_package_runs_by_name(cli, script, tmp_path):
+    package = tmp_path / "models" / "small"
+    package.mkdir(parents=True)
+    (package / "config.py").write_text("WANTED = 2")
+    script(
+        "from .config import WANTED\nassert (run() == WANTED).all(); print(__name__, sys.argv[1:])",
+        "models/small/main.py",
+    )
+    done = cli("run", "-m", "models.small.main", "--x")
+    assert (done.returncode, done.stdout.strip()) == (0, "__main__ ['--x']"), done.stderr
+    assert cli("run", "-m", "models.small.none").returncode == 1
+
+
 def test_the_scripts_folder_comes_first_then_the_drop_in(cli, script, tmp_path):
     (tmp_path / "neighbour.py").write_text("VALUE = 7")
     path = script("import neighbour; assert neighbour.VALUE == 7; print(sys.path[0]); print(sys.path[1])")

@@ -12,7 +12,7 @@ import tilewright
 import tilewright.language as pl
 from tilewright import ProgramError, UnsupportedError
 from tilewright.compat import ir_compile, run
-from tilewright.errors import ParserError, UndefinedVariableError
+from tilewright.errors import ParserError, ParserSyntaxError, UndefinedVariableError
 
 pytestmark = pytest.mark.usefixtures("session")
 
@@ -190,6 +190,81 @@ def test_what_is_not_a_program():
 
     with pytest.raises(UnsupportedError, match="a host function of several ranks"):
         host.compile()
+
+
+def test_a_compiled_program_makes_the_outputs_that_are_left_out():
+    @pl.program
+    class Between:
+        @pl.function(type=pl.FunctionType.Orchestration)
+        def main(
+            self,
+            x: pl.Tensor[[N, N], pl.FP32],
+            out: pl.Out[pl.Tensor[[N, N], pl.FP32]],
+            factor: pl.Scalar[pl.FP32],
+        ):
+            out = scale(x, factor, out)
+
+    x, out = arrays()
+    compiled = run(Between, config=tilewright.RunConfig(platform="a2a3sim"))
+    np.testing.assert_array_equal(compiled(x, 3.0), x * 3)
+    # With the output there is nothing to give back: the program returns nothing.
+    assert compiled(x, out, 2.0) is None
+    np.testing.assert_array_equal(out, x * 2)
+    with pytest.raises(TypeError, match=r"takes 3 arguments \(x, out, factor\), got 1"):
+        compiled(x)
+
+    rows = pl.dynamic("rows")
+
+    @pl.function(type=pl.FunctionType.InCore)
+    def copy(x: pl.Tensor[[rows, N], pl.FP32], out: pl.Out[pl.Tensor[[rows, N], pl.FP32]]):
+        return pl.store(pl.load(x, [0, 0], [1, N]), [0, 0], out)
+
+    with pytest.raises(TypeError, match="`out` has an extent that is known per call only"):
+        copy.compile()(x)
+
+
+@pytest.mark.parametrize("layout", [pl.DN, pl.TensorLayout.NZ, pl.TensorView(layout=pl.TensorLayout.DN)])
+def test_layouts_of_arguments_other_than_row_major_are_refused(layout):
+    @pl.function(type=pl.FunctionType.InCore)
+    def kernel(x: pl.Tensor[[N, N], pl.FP32, layout], out: pl.Out[pl.Tensor[[N, N], pl.FP32, pl.ND]]):
+        return pl.store(pl.load(x, [0, 0], [N, N]), [0, 0], out)
+
+    with pytest.raises(UnsupportedError, match="`x` is annotated with the layout (DN|NZ): arguments are row-major"):
+        kernel.compile()
+
+
+def test_arguments_of_an_entry_have_defaults():
+    @pl.jit
+    def shifted(
+        x: pl.Tensor[[N, N], pl.FP32],
+        out: pl.Out[pl.Tensor[[N, N], pl.FP32]],
+        by: pl.Scalar[pl.FP32] = 2.0,
+        twice: bool = False,
+    ):
+        with pl.at(level=pl.Level.CORE_GROUP):
+            t = pl.add(x, by)
+            if twice:
+                t = pl.add(t, by)
+            out[:, :] = t
+
+    x, out = arrays()
+    shifted(x, out)
+    np.testing.assert_array_equal(out, x + 2)
+    shifted(x, out, twice=True)
+    np.testing.assert_array_equal(out, x + 4)
+    shifted(x, by=5.0, out=out)
+    np.testing.assert_array_equal(out, x + 5)
+
+
+def test_an_attribute_given_twice_is_a_syntax_error():
+    @pl.function(type=pl.FunctionType.InCore)
+    def kernel(x: pl.Tensor[[N], pl.FP32], out: pl.Out[pl.Tensor[[N], pl.FP32]]):
+        pl.func_attr({"core": "aiv"})
+        pl.func_attr({"core": "aic"})
+        return pl.store(pl.load(x, [0], [N]), [0], out)
+
+    with pytest.raises(ParserSyntaxError, match="the attribute `core` is given twice"):
+        kernel.compile()
 
 
 def test_errors_are_in_upstreams_classes():

@@ -8,14 +8,17 @@ not passed.
     python tests/upstream/run.py [--also SCRIPT]... [--only SCRIPT]... [--platform P]... [--check levels]
 
 SCRIPT is relative to the folder (`pypto/examples/beginner/01_hello_world.py`); those without `-p` choose their machine
-themselves, and run once. `help-all` is the `--help` of every script of pypto-lib that can be run: each imports all that
-it needs of us, and declares its kernels. The last table has every case with its verdict, and why it is not `pass`.
+themselves, and run once. One with relative imports is run as a module of its repository. A library is run by a script
+of ours (`drivers/`), which compares what its program computes with NumPy. `help-all` is the `--help` of every script of
+pypto-lib that can be run: each imports all that it needs of us, and declares its kernels. The last table has every case
+with its verdict, and why it is not `pass`; `skipped` is what a script says of itself, and no pass.
 """
 
 import argparse
 import concurrent.futures
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -83,6 +86,8 @@ KNOWN = {
         "models/qwen3_14b/prefill_tq_draft.py": "reads what its configuration does not have",
     },
 }
+# Scripts of ours, in `drivers/`, that run the program of a library.
+DRIVERS = {"pypto/examples/models/08_llama_mini.py": "llama_mini.py"}
 PLATFORMS = ["a2a3sim", "a5sim"]
 TIMEOUT = 300
 
@@ -119,8 +124,17 @@ def run(python, folder, script, platform, check):
             command += ["-k", " and ".join(f"not {name}" for name in known)]
         takes_platform = False
     else:
-        command = [python, "-m", "tilewright", "run", *(["--check", check] if check else []), folder / script]
-        takes_platform = "--platform" in (folder / script).read_text()
+        text = (folder / script).read_text()
+        what = [folder / script]
+        if script in DRIVERS:
+            driver = ROOT / "tests" / "upstream" / "drivers" / DRIVERS[script]
+            text, what = driver.read_text(), [driver, folder / script]
+        elif re.search(r"^from \.", text, re.MULTILINE):
+            repository, _, path = script.partition("/")
+            env["PYTHONPATH"] = os.pathsep.join([os.fspath(folder / repository), env["PYTHONPATH"]])
+            what = ["-m", path.removesuffix(".py").replace("/", ".")]
+        command = [python, "-m", "tilewright", "run", *(["--check", check] if check else []), *what]
+        takes_platform = "--platform" in text
     if takes_platform:
         command += ["-p", platform]
     elif platform != PLATFORMS[0]:
@@ -135,6 +149,9 @@ def run(python, folder, script, platform, check):
     # The harness also says PASS when it had nothing to compare with.
     if "validation skipped" in output.lower():
         return "fail", seconds, "nothing was compared\n" + output
+    skipped = [line for line in output.splitlines() if line.startswith("SKIPPED")]
+    if skipped:
+        return "skipped", seconds, skipped[-1]
     return "pass", seconds, "; ".join(f"without {name}: {why}" for name, why in known.items())
 
 
@@ -234,7 +251,7 @@ def main():
         if verdict != "one machine":
             print(f"{case:{width}}  {platform:8}  {verdict:12}{why[:200]}".rstrip())
     print()
-    counts = {v: verdicts.count(v) for v in ("pass", "fail", "unsupported")}
+    counts = {v: verdicts.count(v) for v in ("pass", "skipped", "fail", "unsupported")}
     print("upstream: " + ", ".join(f"{n} {v}" for v, n in counts.items()))
     return 1 if counts["fail"] else 4 if counts["unsupported"] else 0
 

@@ -9,7 +9,9 @@ use ir::Opcode;
 use crate::args::Args;
 use crate::cx::{Cx, Res};
 use crate::lanes;
-use crate::ops::{binary::Binary, gather, generate, masks, matrix, memory, scatter, shape, sort, system, trig, views};
+use crate::ops::{
+    attributes, binary::Binary, gather, generate, masks, matrix, memory, scatter, shape, sort, system, trig, views,
+};
 use crate::value::Held;
 
 pub(crate) struct Face {
@@ -290,7 +292,7 @@ pub(crate) static FACES: &[Face] = &[
     face("cluster", "~name_hint", Statement("with")),
     face("submit", SUBMIT, Launch),
     face("spmd_submit", SPMD_SUBMIT, Launch),
-    face("func_attr", "...", Op(system::nothing)),
+    face("func_attr", "...", Op(attributes::func_attr)),
     // Known, not supported.
     face("aic_gather", "...", Unsupported),
     face("paged_gather", "...", Unsupported),

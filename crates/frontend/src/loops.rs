@@ -3,7 +3,8 @@
 //! A name is carried if the body binds it and it is live at the start of an iteration or after the loop. Its type must
 //! not change. A body is evaluated with the types the names have before the loop; where a literal meets a typed value,
 //! a whole tensor a tile, or a valid region becomes dynamic, it is evaluated again with the type that both have. A name
-//! first bound in the body and read after the loop starts as zero, an empty tile or no task.
+//! first bound in the body and read after the loop starts as zero, an empty tile or no task; one that stands for a tensor
+//! from outside (the target of a store) stands for it after the loop too, and is not carried.
 //!
 //! `break` and `continue` become two flags: `$active` (this iteration goes on) guards the statements after them, `$done`
 //! (no more iterations) is carried and guards the body.
@@ -435,8 +436,11 @@ impl Cx<'_> {
             let result = self.attempt(&l, &mut carries, &mut fresh, attempt + 1 == ATTEMPTS);
             self.outer_values = outer_values;
             match result? {
-                Attempt::Built { ends } => {
+                Attempt::Built { ends, handles } => {
                     self.finish(&l, &before, &bound, &carries, &fixed, ends);
+                    for Handle { name, tensor, span } in handles {
+                        self.bind(&name, Held::Ir(tensor), span);
+                    }
                     self.restore_flags(saved);
                     return Ok(Flow::Next);
                 }
@@ -566,11 +570,11 @@ impl Cx<'_> {
             Flow::Next => Ok(()),
         });
         let verdict = match result {
-            Ok(()) => self.verdict(l, carries, &types, fresh, yielded, last),
+            Ok(()) => self.verdict(l, carries, &types, &args[skip..], fresh, yielded, last),
             Err(fail) => Err(fail),
         };
         let outcome = match verdict {
-            Ok(Verdict::Ends(ends)) => {
+            Ok(Verdict::Ends { ends, handles }) => {
                 let mut values = Vec::new();
                 for (end, ty) in ends.iter().zip(&types) {
                     match self.coerce(&end.held, ty, l.at) {
@@ -590,7 +594,7 @@ impl Cx<'_> {
                     .zip(carries.iter())
                     .map(|((end, result), carry)| End { held: result.map_or(carry.init.clone(), Held::Ir), ..end })
                     .collect();
-                return Ok(Attempt::Built { ends });
+                return Ok(Attempt::Built { ends, handles });
             }
             Ok(Verdict::Again) => Ok(Attempt::Again),
             Err(fail) => Err(fail),
@@ -674,11 +678,13 @@ impl Cx<'_> {
     }
 
     /// Whether the ends of an iteration have the types of its starts, and if not, what to try next.
+    #[allow(clippy::too_many_arguments)]
     fn verdict(
         &mut self,
         l: &Loop<'_>,
         carries: &mut Vec<Carry>,
         types: &[Type],
+        args: &[Value],
         fresh: &mut Vec<String>,
         yielded: Option<Vec<(String, Held)>>,
         last: bool,
@@ -761,9 +767,15 @@ impl Cx<'_> {
             }
             ends.push(end);
         }
-        // Names that the body introduces and that are read after the loop become carries.
+        // Names that the body introduces and that are read after the loop become carries, or are what they stand for.
+        let mut handles = Vec::new();
         for name in std::mem::take(fresh) {
             let Some(binding) = self.frame().names.get(&name).cloned() else { continue };
+            if let Some(tensor) = self.outer_tensor(&binding.held, carries, args, &ends) {
+                handles.push(Handle { name: name.clone(), tensor, span: binding.span });
+                fresh.push(name);
+                continue;
+            }
             let ty = match &binding.held {
                 Held::Ir(v) => Some(self.ty(*v).clone()).filter(|t| !matches!(t, Type::Array { .. })),
                 Held::None => Some(Type::TaskId),
@@ -781,7 +793,23 @@ impl Cx<'_> {
                 again = true;
             }
         }
-        Ok(if again { Verdict::Again } else { Verdict::Ends(ends) })
+        Ok(if again { Verdict::Again } else { Verdict::Ends { ends, handles } })
+    }
+
+    /// The tensor from outside of the loop that a name stands for at the end of every iteration: a handle to the same
+    /// memory each time, itself or through a carry that every iteration gives on as it came.
+    fn outer_tensor(&self, held: &Held, carries: &[Carry], args: &[Value], ends: &[End]) -> Option<Value> {
+        let &Held::Ir(value) = held else { return None };
+        self.tensor(value)?;
+        let outer = match args.iter().position(|&arg| arg == value) {
+            Some(i) if ends.get(i)?.held == *held || ends.get(i)?.held == carries[i].init => &carries[i].init,
+            Some(_) => return None,
+            None => held,
+        };
+        match *outer {
+            Held::Ir(v) if self.is_outside(outer) => Some(v),
+            _ => None,
+        }
     }
 
     /// The extents of a partly valid tile, where known.
@@ -984,12 +1012,19 @@ struct End {
     after: Option<String>,
 }
 
+/// A name first bound in a loop that stands for a tensor from outside, during the loop and after it.
+struct Handle {
+    name: String,
+    tensor: Value,
+    span: Option<Span>,
+}
+
 enum Verdict {
-    Ends(Vec<End>),
+    Ends { ends: Vec<End>, handles: Vec<Handle> },
     Again,
 }
 
 enum Attempt {
-    Built { ends: Vec<End> },
+    Built { ends: Vec<End>, handles: Vec<Handle> },
     Again,
 }

@@ -1,5 +1,6 @@
 //! What the operations of the language become, by family.
 
+pub(crate) mod attributes;
 pub(crate) mod batch;
 pub(crate) mod binary;
 pub(crate) mod copy;

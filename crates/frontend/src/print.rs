@@ -7,8 +7,9 @@
 //!
 //! One thing the tensor level does not know: that two extents are the same dynamic dimension. Each gets a name of its own.
 //!
-//! What an operation is written as is in [`operation`]; operations that have no spelling are refused by name.
+//! What an operation is written as is in [`operation`] and [`indexed`]; one without a spelling is refused by name.
 
+mod indexed;
 mod operation;
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,6 +2,7 @@
 
 use ir::{Attr, Dim, OpData, Opcode, TileType, Type, Value};
 
+use super::indexed::flag;
 use super::{Printer, Res, attr_text, dtype_text, unsupported};
 use crate::faces::{FACES, Meaning};
 use crate::ops::memory::align;
@@ -24,6 +25,7 @@ impl Printer<'_> {
         let named = |name: &str| data.named(name);
         Ok(Some(match data.opcode {
             Opcode::Store => self.store(data)?,
+            Opcode::Scatter => self.scatter(data)?,
             Opcode::Write => {
                 let tensor = self.value(named("tensor")[0])?;
                 let (indices, value) = (self.list(named("indices"))?, self.number(named("value")[0])?);
@@ -75,7 +77,10 @@ impl Printer<'_> {
             let own = data.attrs.iter().all(|(name, _)| name == "reverse");
             return if own { Ok(format!("pl.{name}({})", operands.join(", "))) } else { refuse() };
         }
-        match self.tile_expression(data, result)? {
+        if let Some(text) = self.tile_expression(data, result)? {
+            return Ok(text);
+        }
+        match self.indexed_expression(data, result)? {
             Some(text) => Ok(text),
             None => refuse(),
         }
@@ -132,10 +137,8 @@ impl Printer<'_> {
         use Opcode as C;
         let named = |name: &str| data.named(name);
         Ok(Some(match data.opcode {
-            C::TaskDummy => {
-                let deps = named("deps").iter().map(|&v| self.value(v)).collect::<Res<Vec<_>>>()?;
-                format!("pl.system.task_dummy(deps=[{}])", deps.join(", "))
-            }
+            C::TaskDummy => format!("pl.system.task_dummy(deps=[{}])", self.values(named("deps"))?),
+            C::TaskIsValid => format!("pl.system.task_is_valid({})", self.value(named("task")[0])?),
             C::ArrayCreate => match self.func.ty(result) {
                 Type::Array { element, len } => match &**element {
                     Type::Scalar(d) => format!("pl.array.create({len}, {})", dtype_text(*d)),
@@ -202,18 +205,20 @@ impl Printer<'_> {
             C::TTrans => format!("pl.transpose({}, 0, 1)", source()?),
             C::TFillPad => {
                 let pad = data.attrs.word("pad").unwrap_or("zero");
-                if self.func.ty(data.operands[0]).as_tile().is_none_or(|s| s.shape != t.shape) {
-                    return Ok(None);
+                match self.func.ty(data.operands[0]).as_tile().is_some_and(|s| s.shape == t.shape) {
+                    true => format!("pl.fillpad({}, pad_value=pl.PadValue.{pad})", source()?),
+                    false => format!("pl.fillpad_expand({}, {:?}, pad_value=pl.PadValue.{pad})", source()?, t.shape),
                 }
-                format!("pl.fillpad({}, pad_value=pl.PadValue.{pad})", source()?)
             }
+            // Rounding to integral values (of `pl.sin`, `pl.cos`) is no conversion that the language has.
+            C::TCvt if self.func.ty(data.operands[0]).element() == Some(t.dtype) => return Ok(None),
             C::TCvt => {
                 let mode = data.attrs.word("mode").unwrap_or("round");
-                let saturate = if data.attrs.bool("saturate") { ", saturate=True" } else { "" };
+                let saturate = flag(data, "saturate");
                 format!("pl.cast({}, {dtype}, mode=\"{mode}\"{saturate})", source()?)
             }
             C::TCi => {
-                let descending = if data.attrs.bool("descending") { ", descending=True" } else { "" };
+                let descending = flag(data, "descending");
                 let start = self.number(data.operands[0])?;
                 format!("pl.arange({start}, {:?}, dtype={dtype}{descending})", t.shape)
             }
@@ -222,13 +227,13 @@ impl Printer<'_> {
                 let name = if data.opcode == C::TRowExpand { "row_expand" } else { "col_expand" };
                 format!("pl.{name}(pl.create_tile({:?}, dtype={dtype}), {})", t.shape, source()?)
             }
-            C::TMatmul | C::TMatmulAcc => {
-                let operands = data.operands.iter().map(|&v| self.value(v)).collect::<Res<Vec<_>>>()?.join(", ");
-                let flag = |name| if data.attrs.bool(name) { format!(", {name}=True") } else { String::new() };
-                let flags = format!("{}{}", flag("a_trans"), flag("b_trans"));
+            C::TMatmul | C::TMatmulAcc | C::TMatmulBias => {
+                let operands = self.values(&data.operands)?;
+                let flags = format!("{}{}", flag(data, "a_trans"), flag(data, "b_trans"));
                 match data.opcode {
                     C::TMatmul => format!("pl.matmul({operands}, out_dtype={dtype}{flags})"),
-                    _ => format!("pl.matmul_acc({operands}{flags})"),
+                    C::TMatmulAcc => format!("pl.matmul_acc({operands}{flags})"),
+                    _ => format!("pl.matmul_bias({operands}{flags})"),
                 }
             }
             _ => return Ok(None),
@@ -247,7 +252,7 @@ impl Printer<'_> {
     }
 
     /// The valid extents of a tile that is not fully valid; `dynamic` has those known at run time only.
-    fn extents(&self, t: &TileType, dynamic: &[Value]) -> Res<Option<Vec<String>>> {
+    pub(super) fn extents(&self, t: &TileType, dynamic: &[Value]) -> Res<Option<Vec<String>>> {
         if t.is_fully_valid() {
             return Ok(None);
         }
