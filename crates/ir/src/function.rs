@@ -93,8 +93,9 @@ pub struct Function {
     pub linkage: Linkage,
     /// Types of the scalars that a helper returns.
     pub results: Vec<Type>,
-    /// How inserted synchronisation is to end the function, where it is stated (`pto.auto_sync_tail_hint`).
-    pub sync_tail: Option<String>,
+    /// What `.pto` text says of the function, and (names after `module `) of its module, to other tools: name and
+    /// value as text, empty for a name alone.
+    pub attributes: Vec<(String, String)>,
     /// One per argument of `body`.
     pub params: Vec<Param>,
     pub body: Block,
@@ -207,7 +208,7 @@ impl Function {
             properties: Properties::default(),
             linkage: Linkage::default(),
             results: Vec::new(),
-            sync_tail: None,
+            attributes: Vec::new(),
             params: Vec::new(),
             body,
             values: Arena::default(),

@@ -66,6 +66,10 @@ pub enum Kind {
     PartView,
     /// A pointer, a view or a box of one: anything that says where in global memory.
     Memory,
+    /// What a slot of a FIFO holds: a tile, or a view of global memory.
+    Slot,
+    /// A value that only `.pto` text has.
+    Opaque,
 }
 
 impl Kind {
@@ -85,6 +89,8 @@ impl Kind {
             Kind::Ptr => matches!(ty, Type::Ptr(_)),
             Kind::View => matches!(ty, Type::View(_)),
             Kind::PartView => matches!(ty, Type::PartView { .. }),
+            Kind::Slot => matches!(ty, Type::Tile(_) | Type::View(_)),
+            Kind::Opaque => matches!(ty, Type::Opaque(_)),
             Kind::Memory => matches!(ty, Type::Ptr(_) | Type::View(_) | Type::PartView { .. }),
         }
     }
@@ -134,6 +140,8 @@ pub enum AttrKind {
     Type,
     Ints,
     Symbols,
+    /// Its spelling in `.pto`, kept as it is.
+    Spelled,
 }
 
 /// Where an operation may stand.

@@ -27,4 +27,4 @@ pub use function::{
     ValueData,
 };
 pub use ops::Opcode;
-pub use types::{Compact, Dim, Layout, MAX_ARRAY, Major, Pad, TensorType, TileType, Type};
+pub use types::{Compact, Dim, Layout, MAX_ARRAY, Major, Opaque, Pad, TensorType, TileType, Type};

@@ -223,6 +223,31 @@ pub enum Type {
         shape: Vec<Dim>,
     },
     Tile(TileType),
+    /// What only `.pto` text has values of.
+    Opaque(Opaque),
+}
+
+/// Values that operations of `.pto` text hand to each other; nothing looks inside them.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Opaque {
+    /// A FIFO between cores.
+    Pipe,
+    /// Asynchronous transfers between ranks, and one of them.
+    AsyncSession,
+    AsyncEvent,
+    /// Asynchronous loads into the cache.
+    PrefetchContext,
+    /// How many records of each list a merge has used: four 16-bit counts.
+    Counts,
+    /// A number of event ids.
+    EventIds(u64),
+    /// A structure of scalars and structures, changed in place.
+    Struct(Vec<Type>),
+    /// So many tiles of one type after each other.
+    Tiles {
+        tile: TileType,
+        count: u64,
+    },
 }
 
 impl Type {
@@ -257,7 +282,7 @@ impl Type {
             Type::Tensor(t) | Type::View(t) => Some(t.dtype),
             Type::PartView { dtype, .. } => Some(*dtype),
             Type::Tile(t) => Some(t.dtype),
-            Type::TaskId | Type::Array { .. } => None,
+            Type::TaskId | Type::Array { .. } | Type::Opaque(_) => None,
         }
     }
 }

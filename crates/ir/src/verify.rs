@@ -10,6 +10,7 @@
 mod buffers;
 mod dialect;
 mod fifo;
+mod kept;
 mod kernel;
 mod program;
 mod structure;
@@ -91,6 +92,11 @@ pub const RULES: &[(&str, &str)] = &[
     ("acc-in-place", "the accumulator that a matmul starts from is the buffer it writes"),
     ("window", "a window lies in its tile, and on whole boxes"),
     ("valid-shape", "only a tile of dynamic valid extents can get others, and it stays the same tile"),
+    ("struct-field", "a structure has scalars and structures, is about one scalar of them, and stays in its function"),
+    ("pointer-use", "a pointer that was an integer is for scalar accesses"),
+    ("sync-event", "an event is a number or a value, one of them"),
+    ("scratch", "a scratch is there where it is needed, of the type and layout that is"),
+    ("fix-pipe", "quantisation is by a table or a scalar, on the way out of Acc"),
     ("cache-target", "a cache operation is about one place in memory, or about a whole address space"),
     ("same-bytes", "a reshape in a kernel keeps space and bytes, and involves no boxes"),
     // FIFOs.

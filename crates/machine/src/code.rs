@@ -41,7 +41,8 @@ pub enum Class {
 impl Class {
     pub fn of(ty: &Type) -> Class {
         match ty {
-            Type::Scalar(_) | Type::TaskId | Type::Array { .. } | Type::Ptr(_) => Class::Scalar,
+            // An opaque value has no operation here that looks at it.
+            Type::Scalar(_) | Type::TaskId | Type::Array { .. } | Type::Ptr(_) | Type::Opaque(_) => Class::Scalar,
             Type::Tile(_) => Class::Tile,
             Type::View(_) | Type::PartView { .. } => Class::View,
             Type::Tensor(_) => Class::Tensor,

@@ -12,7 +12,8 @@
 //! | `?a[ … ]?` | what is between, if the group (or attribute) `a` is there |
 //! | anything else | itself |
 
-use ir::{Attr, OpData, Opcode as C};
+use ir::info::AttrKind;
+use ir::{Attr, OpData, Opcode as C, Type};
 
 /// Operations that have a format.
 const FORMATS: &[(C, &str)] = &[
@@ -22,7 +23,84 @@ const FORMATS: &[(C, &str)] = &[
     (C::CommTPut, "( $dest,source , buf ( $staging ) : type(dest,source,staging) ) {}"),
     (C::CommTNotify, "( $signal,value : type(signal,value) ) {}"),
     (C::CommTWait, "( $signal,value : type(signal,value) ) {}"),
+    (C::CommTTest, "( $signal,value : type(signal,value) ) {} -> results"),
+    (C::CommTGet, "( $dest,source , buf ( $staging ) : type(dest,source,staging) ) {}"),
+    (C::CommBroadcast, "( $source , recv ( $staging ) , group ( $group ) : type(source,staging,group) ) {}"),
+    (C::CommGather, "( $dest , recv ( $staging ) , group ( $group ) : type(dest,staging,group) ) {}"),
+    (C::CommScatter, "( $source , recv ( $staging ) , group ( $group ) : type(source,staging,group) ) {}"),
+    (C::CommReduce, "( $dest,acc , recv ( $staging ) , group ( $group ) : type(dest,acc,staging,group) ) {}"),
+    (C::CommSession, "( $scratch,workspace : type(scratch,workspace) ) -> results"),
+    (C::CommPutAsync, "( $dest,source,session : type(dest,source,session) ) -> results"),
+    (C::CommGetAsync, "( $dest,source,session : type(dest,source,session) ) -> results"),
+    (C::CommWaitAsync, "( $event,session : type(event,session) ) -> results"),
+    (C::CommTestAsync, "( $event,session : type(event,session) ) -> results"),
+    (C::Trap, ""),
+    (C::CastPtr, "$value : type(value) -> results"),
+    (C::IntToPtr, "$value : type(value) -> results"),
+    (C::PtrToInt, "$ptr : type(ptr) -> results"),
+    (C::ViewDim, "$view,axis : type(view) -> results"),
+    (C::ViewStride, "$view,axis : type(view) -> results"),
+    (
+        C::AllocTiles,
+        "?addr[ addr = $addr ]? ?valid_row[ valid_row = $valid_row ]? ?valid_col[ valid_col = $valid_col ]? : results",
+    ),
+    (C::TilesGet, "$tiles [ $index ] : type(tiles) -> results"),
+    (C::GetValidShape, "$tile : type(tile)"),
+    (C::TileValidRows, "$tile : type(tile) -> results"),
+    (C::TileValidCols, "$tile : type(tile) -> results"),
+    (C::TileAddr, "$tile : type(tile) -> results"),
+    (C::TAssign, "$tile,addr : type(tile) -> results"),
+    (C::DeclareTile, "-> results"),
+    (C::DeclareGlobal, "-> results"),
+    (C::SetFlag, "[ @from , @to , @event ]"),
+    (C::WaitFlag, "[ @from , @to , @event ]"),
+    (C::SetFlagDyn, "[ @from_pipe , @to_pipe , $event ]"),
+    (C::WaitFlagDyn, "[ @from_pipe , @to_pipe , $event ]"),
+    (C::RecordEvent, "[ @source , @target , @event ]"),
+    (C::WaitEvent, "[ @source , @target , @event ]"),
+    (C::GetBuf, "[ @source , @buffer ]"),
+    (C::RlsBuf, "[ @source , @buffer ]"),
+    (C::SyncSet, "@pipe , ?event[ $event ]? ?number[ @number ]? {}"),
+    (C::SyncWait, "@pipe , ?event[ $event ]? ?number[ @number ]? {}"),
+    (C::SetCrossBlock, "@pipe , ?event[ $event ]? ?number[ @number ]?"),
+    (C::WaitCrossBlock, "@pipe , ?event[ $event ]? ?number[ @number ]?"),
+    (C::SetIntraBlock, "@pipe , ?event[ $event ]? ?number[ @number ]?"),
+    (C::WaitIntraBlock, "@pipe , ?event[ $event ]? ?number[ @number ]?"),
+    (C::SetFfts, "$base : type(base)"),
+    (C::TSync, "ins ( $events : type(events) )"),
+    (C::EventIdsCreate, "-> results"),
+    (C::EventIdsGet, "$ids [ $index ] : type(ids)"),
+    (C::EventIdsSet, "$ids [ $index ] , $value : type(ids)"),
+    (C::StructCreate, "-> results"),
+    (C::StructGet, "$struct @path : type(struct) -> results"),
+    (C::StructSet, "$struct @path , $value : type(struct,value)"),
+    (C::TPrint, "ins ( $source,tmp : type(source,tmp) ) {}"),
+    (
+        C::InitL2g2lPipe,
+        "{} ( $slots : type(slots) ?local[ , $local : type(local) ]? ?peer[ , $peer : type(peer) ]? ) -> results",
+    ),
+    (C::InitL2lPipe, "{} ( ?local[ $local : type(local) ]? ?peer[ , $peer : type(peer) ]? ) -> results"),
+    (C::TPush, "( $entry,pipe : type(entry,pipe) ) {} ?subblock[ aiv_subblockid ( $subblock ) ]?"),
+    (C::TPop, "( $entry,pipe : type(entry,pipe) ) {} ?subblock[ aiv_subblockid ( $subblock ) ]?"),
+    (C::TFree, "( $entry,pipe : type(entry,pipe) ) {}"),
+    (C::TAlloc, "( $entry,pipe : type(entry,pipe) ) {}"),
+    (C::TAllocToAiv, "{} -> results"),
+    (C::TAllocToAic, "{} -> results"),
+    (C::MakePrefetchContext, "( $memory : type(memory) ) -> results"),
+    (C::GetPrefetchSession, "$context : type(context) -> results"),
+    (C::TPrefetchAsync, "( $source,context : type(source,context) ) -> results"),
+    (C::SetQuantScalar, "( $scale : type(scale) ) {}"),
+    (C::SetQuantVector, "( $scales : type(scales) ) {}"),
 ];
+
+/// Types of results that the text does not say.
+pub(crate) fn implied(opcode: C) -> &'static [Type] {
+    match opcode {
+        C::GetValidShape => &[Type::INDEX, Type::INDEX],
+        C::EventIdsGet => &[Type::INDEX],
+        _ => &[],
+    }
+}
 
 pub(crate) enum Piece {
     Literal(&'static str),
@@ -96,7 +174,21 @@ pub(crate) fn present(op: &OpData, name: &str) -> bool {
 /// How the word of an attribute is written: what stands around it.
 fn around(opcode: C, name: &str) -> (&'static str, &'static str) {
     match name {
-        "pipe" => ("<", ">"),
+        "pipe" | "from" | "to" | "event" => ("<", ">"),
+        "from_pipe" | "to_pipe" => ("#pto.pipe<", ">"),
+        "source" | "target" => ("#pto.pipe_event_type<", ">"),
+        "cmpMode" => ("#pto<cmp ", ">"),
+        "printFormat" => ("#pto<print_format ", ">"),
+        "stPhase" => ("#pto<st_phase ", ">"),
+        "reluPreMode" => ("#pto<relu_pre_mode ", ">"),
+        "accToVecMode" => ("#pto.acc_to_vec_mode<", ">"),
+        "grpAxis" => ("#pto<mx_group_axis ", ">"),
+        "tinsertMode" => ("#pto.tinsert_mode<", ">"),
+        "scatterConflict" => ("#pto<scatter_conflict ", ">"),
+        "quant_type" => ("#pto<quant_type ", ">"),
+        "quant_scale_alg" => ("#pto<quant_scale_alg ", ">"),
+        "reduceOp" => ("#pto<reduce_op ", ">"),
+        "core_type" => ("#pto.sync_core_type<", ">"),
         "scope" => ("#pto.fence_scope<", ">"),
         "space" => ("#pto.address_space<", ">"),
         "layout" => ("#pto.layout<", ">"),
@@ -119,6 +211,7 @@ fn precision(opcode: C) -> &'static str {
         C::TRsqrt => "#pto<rsqrt_precision ",
         C::TSqrt => "#pto<sqrt_precision ",
         C::TFmod | C::TFmodS => "#pto<fmod_precision ",
+        C::TPow | C::TPowS => "#pto<pow_precision ",
         _ => "#pto<div_precision ",
     }
 }
@@ -131,8 +224,12 @@ pub(crate) fn attr(opcode: C, name: &str, value: &Attr) -> String {
             format!("{before}{word}{after}")
         }
         Attr::Bool(b) => b.to_string(),
-        Attr::Int(v) => format!("{v} : i32"),
+        // Where the dialect wants another type than the default.
+        Attr::Int(v) if matches!(name, "root" | "ffts_mode" | "offset" | "byte") => format!("{v} : i32"),
+        Attr::Int(v) => v.to_string(),
         Attr::Float(v) => format!("{v:?}"),
+        // Kept as it was spelled.
+        Attr::Text(text) if opcode.info().attr(name).is_some_and(|a| a.kind == AttrKind::Spelled) => text.clone(),
         Attr::Text(text) => crate::print::quoted(text),
         Attr::Type(dtype) => crate::types::element_name(*dtype).to_owned(),
         Attr::Ints(v) => format!("[{}]", v.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")),

@@ -46,6 +46,7 @@ pub fn parse_for(
         aliases: aliases(text),
         sources,
         functions: Vec::new(),
+        module: Vec::new(),
         skipped: Vec::new(),
     };
     let end = parser.items(0);
@@ -90,9 +91,24 @@ struct Parser<'t, 's> {
     aliases: BTreeMap<&'t str, usize>,
     sources: &'s mut Sources,
     functions: Vec<Function>,
+    /// What the modules around say, beside the architecture.
+    module: Vec<(String, String)>,
     /// Unsupported operations that were read over ([`recover`]).
     skipped: Vec<SyntaxError>,
 }
+
+/// What a module may say beside its architecture: the chip, who emits it, the core of its functions.
+const MODULE_ATTRIBUTES: &[&str] = &["pto.device-spec", "pto.backend", "pto.kernel_kind", "pto.mode"];
+/// What a function may say to other tools: how inserted synchronisation ends it, who sees it, what it is to `ptodsl`.
+const FUNCTION_ATTRIBUTES: &[&str] = &[
+    "pto.auto_sync_tail_hint",
+    "pto.visibility",
+    "pto.kernel",
+    "pto.aicore",
+    "pto.tileop.helper",
+    "pto.tileop.kind",
+    "pto.tileop.effects",
+];
 
 /// A place in the user's source, and an origin.
 #[derive(Clone, Copy, Default)]
@@ -127,12 +143,19 @@ impl<'t> Parser<'t, '_> {
                     if self.c.eat("@") {
                         self.symbol_text()?;
                     }
+                    let outer = self.module.clone();
                     if self.c.eat("attributes") {
                         let list = self.attributes()?;
-                        list.only(&self.c, &["pto.target_arch", "pto.backend", "pto.kernel_kind"])?;
+                        list.only(&self.c, &[MODULE_ATTRIBUTES, &["pto.target_arch"]].concat())?;
+                        for (name, value) in list.texts(MODULE_ATTRIBUTES) {
+                            let name = format!("module {name}");
+                            self.module.retain(|(n, _)| *n != name);
+                            self.module.push((name, value));
+                        }
                     }
                     self.c.expect("{")?;
                     self.items(depth + 1)?;
+                    self.module = outer;
                     self.c.expect("}")?;
                     self.place()?;
                 }
@@ -288,18 +311,8 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn properties(&mut self, f: &mut Function, list: &Attributes, private: bool) -> Result<()> {
-        let known = [
-            "pto.entry",
-            "hacc.entry",
-            "pto.kernel_kind",
-            // Says how synchronisation that is inserted ends; none is.
-            "pto.auto_sync_tail_hint",
-            "tw.kind",
-            "tw.placed",
-            "tw.fused",
-            "tw.synced",
-        ];
-        list.only(&self.c, &known)?;
+        let known = ["pto.entry", "hacc.entry", "pto.kernel_kind", "tw.kind", "tw.placed", "tw.fused", "tw.synced"];
+        list.only(&self.c, &[&known[..], FUNCTION_ATTRIBUTES].concat())?;
         f.linkage = if list.get("pto.entry").is_some() || list.get("hacc.entry").is_some() {
             Linkage::Entry
         } else if private {
@@ -307,7 +320,7 @@ impl<'t> Parser<'t, '_> {
         } else {
             Linkage::Public
         };
-        f.sync_tail = list.word("pto.auto_sync_tail_hint").map(str::to_owned);
+        f.attributes = list.texts(FUNCTION_ATTRIBUTES).chain(self.module.iter().cloned()).collect();
         f.kind = match (list.get("pto.kernel_kind"), list.get("tw.kind")) {
             (Some(Item::Enum(kind)), _) if kind == "cube" => FunctionKind::Kernel(Core::Cube),
             (Some(Item::Enum(kind)), _) if kind == "vector" => FunctionKind::Kernel(Core::Vector),
@@ -337,11 +350,16 @@ impl<'t> Parser<'t, '_> {
 
 /// The core whose buffers a function without a stated kind uses.
 fn by_spaces(f: &Function) -> FunctionKind {
+    if f.walk().into_iter().any(|op| f.ops[op].opcode == C::Section) {
+        return FunctionKind::Cluster;
+    }
     let cores =
         |core| f.values.iter().any(|(_, v)| v.ty.as_tile().and_then(|t| t.space).map(|s| s.core()) == Some(core));
     match (cores(Core::Cube), cores(Core::Vector)) {
         (true, true) => FunctionKind::Cluster,
         (true, false) => FunctionKind::Kernel(Core::Cube),
+        // It only calls, kernels of both cores perhaps.
+        (false, false) if f.walk().into_iter().any(|op| f.ops[op].opcode == C::Call) => FunctionKind::Cluster,
         (false, _) => FunctionKind::Kernel(Core::Vector),
     }
 }
@@ -547,13 +565,20 @@ impl<'t> Body<'_, 't, '_> {
         let start = self.p.mark();
         let first = self.f.ops.len();
         let mnemonic = self.p.c.expect_word("an operation")?;
-        let regions = mnemonic.starts_with("scf.");
+        let regions = mnemonic.starts_with("scf.") || mnemonic.starts_with("pto.section.");
         let made = match mnemonic {
             "scf.for" => self.for_loop()?,
             "scf.if" => self.branch()?,
             "scf.while" => self.while_loop()?,
             "scf.yield" => self.terminator(C::Yield)?,
             "scf.condition" => self.condition()?,
+            "pto.section.cube" | "pto.section.vector" => {
+                let core = mnemonic.trim_start_matches("pto.section.").to_owned();
+                let list = ir::builder::attrs([("core", ir::Attr::Word(core))]);
+                let op = self.make(C::Section, &[], &[], &[], list);
+                self.region(op, Vec::new(), false)?;
+                Some(op)
+            }
             "return" | "func.return" => self.terminator(C::Return)?,
             "call" | "func.call" => self.call()?,
             name if name.starts_with("arith.") || name.starts_with("builtin.") => self.arith(name, start)?,

@@ -15,14 +15,41 @@ use crate::types::{element_name, show};
 
 /// A module with these functions, for the program's architecture.
 pub fn print(program: &Program, functions: &[FuncId]) -> String {
-    let mut out = format!("module attributes {{pto.target_arch = \"{}\"}} {{\n", program.arch.target_name());
-    for &id in functions {
-        let function = legal(&program.functions[id]);
-        let names = Names::of(&function);
-        let printer = Printer { f: &function, names, sources: &program.sources, out: String::new(), depth: 2 };
-        out += &printer.function();
+    let functions: Vec<Function> = functions.iter().map(|&id| legal(&program.functions[id])).collect();
+    // Functions of one module follow each other.
+    let modules: Vec<&[Function]> = functions.chunk_by(|a, b| said(a, true).eq(said(b, true))).collect();
+    let head = |said: Vec<String>| {
+        let arch = format!("pto.target_arch = \"{}\"", program.arch.target_name());
+        let all: Vec<String> = std::iter::once(arch).chain(said).collect();
+        format!("module attributes {{{}}} {{\n", all.join(", "))
+    };
+    let mut out = String::new();
+    let several = modules.len() > 1;
+    if several || modules.is_empty() {
+        out += &head(Vec::new());
     }
-    out + "}\n"
+    for module in modules {
+        out += &head(module.first().map(|f| said(f, true).collect()).unwrap_or_default());
+        for f in module {
+            let printer = Printer { f, names: Names::of(f), sources: &program.sources, out: String::new(), depth: 2 };
+            out += &printer.function();
+        }
+        out += "}\n";
+    }
+    if several || functions.is_empty() { out + "}\n" } else { out }
+}
+
+/// What is said of a function, or of its module, to other tools.
+fn said(f: &Function, of_module: bool) -> impl Iterator<Item = String> {
+    f.attributes.iter().filter_map(move |(name, value)| {
+        let stripped = name.strip_prefix("module ");
+        (stripped.is_some() == of_module).then(|| {
+            let name = stripped.unwrap_or(name);
+            let plain = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+            let name = if plain { name.to_owned() } else { quoted(name) };
+            if value.is_empty() { name } else { format!("{name} = {value}") }
+        })
+    })
 }
 
 struct Printer<'a> {
@@ -70,7 +97,14 @@ impl Printer<'_> {
             })
             .collect();
         let mut attrs = Vec::new();
+        let sections = f.walk().into_iter().any(|op| matches!(f.ops[op].opcode, C::Section | C::Call));
         match f.kind {
+            // Its sections, or what it calls, run on one core each; that tells what it is.
+            FunctionKind::Cluster if sections => {
+                if f.linkage == Linkage::Entry {
+                    attrs.push("pto.entry".to_owned());
+                }
+            }
             FunctionKind::Kernel(core) => {
                 let core = match core {
                     chip::Core::Cube => "cube",
@@ -90,9 +124,7 @@ impl Printer<'_> {
             FunctionKind::Helper => {}
             FunctionKind::Orchestration => attrs.push("tw.kind = \"orchestration\"".to_owned()),
         }
-        if let Some(tail) = &f.sync_tail {
-            attrs.push(format!("pto.auto_sync_tail_hint = {}", quoted(tail)));
-        }
+        attrs.extend(said(f, false));
         let p = f.properties;
         for (name, set) in [("tw.placed", p.placed), ("tw.fused", p.fused), ("tw.synced", p.synced)] {
             if set {
@@ -165,6 +197,12 @@ impl Printer<'_> {
             C::For => self.for_loop(op),
             C::If => self.branch(op),
             C::While => self.while_loop(op),
+            C::Section => {
+                self.out += &format!("pto.section.{} {{\n", op.attrs.word("core").unwrap_or("cube"));
+                self.region(op.regions[0]);
+                self.indent();
+                self.out.push('}');
+            }
             _ => {
                 let text = self.text(op);
                 self.out += &text;
@@ -452,7 +490,28 @@ impl Printer<'_> {
                 let binary = op.attrs.bool("isBinary");
                 self.dps("tcolsum", all, &format!(" {{isBinary = {binary}}}"), op)
             }
-            C::GetBlockIdx | C::GetBlockNum | C::GetSubblockIdx => {
+            C::TMrgSortCounted => {
+                let scratch = if op.named("tmp").is_empty() { " no_tmp" } else { "" };
+                let inner = format!("{scratch} {{exhausted = {}}}", op.attrs.bool("exhausted"));
+                self.dps("tmrgsort", all, &inner, op)
+            }
+            C::TGatherCmp => self.dps("tgather", all, "", op),
+            C::TStoreFix | C::TMovFix | C::TExtractFix | C::TInsertFix => self.fixed(op),
+            C::SyncAllSoft => {
+                let core = op.attrs.get("core_type");
+                let core = core
+                    .map_or(String::new(), |c| format!(", core_type = {}", format::attr(op.opcode, "core_type", c)));
+                format!("pto.syncall({} : {}) mode = #pto.sync_all_mode<soft>{core}", self.list(all), self.types(all))
+            }
+            C::TPushViewToAiv | C::TPushViewToAic | C::TFreeViewFromAic | C::TFreeViewFromAiv => {
+                let name = op.opcode.name().trim_end_matches(".view");
+                format!("pto.{name}({} : {}) {}", self.list(all), self.types(all), fifo(op))
+            }
+            C::TPopViewFromAic | C::TPopViewFromAiv => {
+                let name = op.opcode.name().trim_end_matches(".view");
+                format!("pto.{name} {} -> {}", fifo(op), self.types(&op.results))
+            }
+            C::GetSubblockNum | C::GetBlockIdx | C::GetBlockNum | C::GetSubblockIdx => {
                 format!("pto.{} -> {}", op.opcode.name(), self.types(&op.results))
             }
             C::SyncAll => {
@@ -467,7 +526,11 @@ impl Printer<'_> {
                 if op.attrs.get("nosplit").is_some() {
                     attrs.push(format!("nosplit = {}", op.attrs.bool("nosplit")));
                 }
-                let groups = ["gm_slot_buffer", "c2v_consumer_buf", "v2c_consumer_buf"];
+                if let Some(epilogue) = op.attrs.get("acc_push_epilogue") {
+                    let text = format::attr(op.opcode, "acc_push_epilogue", epilogue);
+                    attrs.push(format!("acc_push_epilogue = {text}"));
+                }
+                let groups = ["gm_slot_buffer", "gm_slot_tensor", "c2v_consumer_buf", "v2c_consumer_buf"];
                 let operands: Vec<String> = groups
                     .iter()
                     .filter_map(|n| op.named(n).first().map(|&v| format!("{n} = {} : {}", self.v(v), self.ty(v))))
@@ -491,11 +554,21 @@ impl Printer<'_> {
                 self.types(&op.results)
             ),
             C::TPushToAiv | C::TPushToAic => {
-                format!("pto.{}({} : {}) {}", op.opcode.name(), self.list(all), self.types(all), fifo(op))
+                let tile = &[one("source")];
+                format!(
+                    "pto.{}({} : {}) {}{}",
+                    op.opcode.name(),
+                    self.list(tile),
+                    self.types(tile),
+                    fifo(op),
+                    self.subblock(op)
+                )
             }
             C::TPopFromAic | C::TPopFromAiv => {
-                let valid = if all.len() == 2 { format!("({})", self.list(all)) } else { String::new() };
-                format!("pto.{}{valid} {} -> {}", op.opcode.name(), fifo(op), self.types(&op.results))
+                let extents = [op.named("valid_row"), op.named("valid_col")].concat();
+                let valid = if extents.len() == 2 { format!("({})", self.list(&extents)) } else { String::new() };
+                let subblock = self.subblock(op);
+                format!("pto.{}{valid} {}{subblock} -> {}", op.opcode.name(), fifo(op), self.types(&op.results))
             }
             C::TFreeFromAic | C::TFreeFromAiv => format!("pto.{} {}", op.opcode.name(), fifo(op)),
             opcode if let Some(pieces) = format::format(opcode) => {
@@ -507,6 +580,39 @@ impl Printer<'_> {
             // Not an operation of kernels; shown, and refused by the parser.
             _ => format!("tw.{} {}", op.opcode.name(), a.map_or(String::new(), |_| self.list(all))),
         }
+    }
+
+    /// Which vector core of the cluster an end of a FIFO is for, if it is said.
+    fn subblock(&self, op: &OpData) -> String {
+        op.named("subblock").first().map(|&v| format!(" aiv_subblockid({})", self.v(v))).unwrap_or_default()
+    }
+
+    /// What the fix pipe quantises on the way: the table after the types, a scalar among the operands.
+    fn fixed(&self, op: &OpData) -> String {
+        let name = op.opcode.name().trim_end_matches(".fix");
+        let info = op.opcode.info();
+        let front: Vec<Value> = (0..info.operands.len())
+            .filter(|&g| !matches!(info.operands[g].name, "fp" | "quant"))
+            .flat_map(|g| op.group(g).to_vec())
+            .collect();
+        let mut ins = format!("{} : {}", self.list(&front), self.types(&front));
+        if let Some(&fp) = op.named("fp").first() {
+            let between = if op.opcode == C::TMovFix { ", " } else { " fp " };
+            ins += &format!("{between}{} : {}", self.v(fp), self.ty(fp));
+        }
+        if let Some(&quant) = op.named("quant").first() {
+            ins = match op.opcode {
+                C::TInsertFix => format!("{ins} pre_quant {} : {}", self.v(quant), self.ty(quant)),
+                _ => format!("{}, {} : {}, {}", self.list(&front), self.v(quant), self.types(&front), self.ty(quant)),
+            };
+        }
+        let mut text = format!("pto.{name} ins({ins}) outs({} : {})", self.list(&op.dests), self.types(&op.dests));
+        let rest = op.attrs.iter().map(|(n, v)| format!("{n} = {}", format::attr(op.opcode, n, v)));
+        let rest: Vec<String> = rest.collect();
+        if !rest.is_empty() {
+            text += &format!(" {{{}}}", rest.join(", "));
+        }
+        text
     }
 
     /// An operation by its format.

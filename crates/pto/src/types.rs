@@ -3,7 +3,7 @@
 use chip::{Arch, Space};
 use dtype::DType;
 use ir::text::{Cursor, Result};
-use ir::{Compact, Dim, Major, Pad, TensorType, TileType, Type};
+use ir::{Compact, Dim, Major, Opaque, Pad, TensorType, TileType, Type};
 
 /// The spelling of an element or scalar type. Signed integers are signless.
 pub(crate) fn element_name(dtype: DType) -> &'static str {
@@ -31,8 +31,24 @@ pub(crate) fn show(ty: &Type) -> String {
         }
         Type::Array { element, len } => format!("!pto.local_array<{len}x{}>", show(element)),
         Type::Tile(t) => tile(t),
+        Type::Opaque(o) => opaque(o),
         // Not of this level: shown for what it is, and not read back.
         Type::Tensor(_) | Type::TaskId => format!("!tw.{ty}"),
+    }
+}
+
+fn opaque(o: &Opaque) -> String {
+    match o {
+        Opaque::Pipe => "!pto.pipe".to_owned(),
+        Opaque::AsyncSession => "!pto.async_session".to_owned(),
+        Opaque::AsyncEvent => "!pto.async_event".to_owned(),
+        Opaque::PrefetchContext => "!pto.prefetch_async_context".to_owned(),
+        Opaque::Counts => "vector<4xi16>".to_owned(),
+        Opaque::EventIds(n) => format!("!pto.eventid_array<{n}>"),
+        Opaque::Struct(fields) => {
+            format!("!pto.struct<{}>", fields.iter().map(show).collect::<Vec<_>>().join(", "))
+        }
+        Opaque::Tiles { tile: t, count } => format!("!pto.multi_tile_buf<{}, count={count}>", tile(t)),
     }
 }
 
@@ -78,9 +94,22 @@ fn tile(t: &TileType) -> String {
 
 /// Reads a type. The block layout of `left` tiles is the architecture's, whatever the text says (§1.3).
 pub(crate) fn parse_type(c: &mut Cursor<'_>, arch: Arch) -> Result<Type> {
+    nested(c, arch, 0)
+}
+
+/// Deeper structures are refused.
+const MAX_DEPTH: usize = 16;
+
+fn nested(c: &mut Cursor<'_>, arch: Arch, depth: usize) -> Result<Type> {
     c.blank();
     let start = c.offset();
+    if depth > MAX_DEPTH {
+        return Err(c.error_from(start, "syntax", "this type is nested too deeply".into()));
+    }
     if !c.eat("!") {
+        if c.eat("vector<4xi16>") {
+            return Ok(Type::Opaque(Opaque::Counts));
+        }
         return Ok(Type::Scalar(element(c)?));
     }
     let word = c.expect_word("a type")?;
@@ -117,19 +146,64 @@ pub(crate) fn parse_type(c: &mut Cursor<'_>, arch: Arch) -> Result<Type> {
                 }
             }
         }
-        "pto.tile_buf" => {
+        "pto.tile_buf" => Type::Tile(tile_buf(c, arch, start)?),
+        "pto.multi_tile_buf" => Type::Opaque(tiles(c, arch, start)?),
+        "pto.pipe" => Type::Opaque(Opaque::Pipe),
+        "pto.async_session" => Type::Opaque(Opaque::AsyncSession),
+        "pto.async_event" => Type::Opaque(Opaque::AsyncEvent),
+        "pto.prefetch_async_context" => Type::Opaque(Opaque::PrefetchContext),
+        "pto.eventid_array" => {
             c.expect("<")?;
-            let tile = if c.eat("loc") { keyed(c, arch)? } else { compact(c, arch)? };
+            let count = c.number("a number of events")?;
             c.expect(">")?;
-            check(c, start, &tile)?;
-            Type::Tile(tile)
+            Type::Opaque(Opaque::EventIds(count))
+        }
+        "pto.struct" => {
+            c.expect("<")?;
+            let mut fields = vec![nested(c, arch, depth + 1)?];
+            while c.eat(",") {
+                fields.push(nested(c, arch, depth + 1)?);
+            }
+            c.expect(">")?;
+            Type::Opaque(Opaque::Struct(fields))
         }
         word => {
             return Err(c.error_from(start, "unsupported-type", format!("the type !{word} is not supported")).help(
-                "supported are scalars, !pto.ptr, !pto.tensor_view, !pto.partition_tensor_view, !pto.tile_buf and !pto.local_array",
+                "supported are scalars, !pto.ptr, !pto.tensor_view, !pto.partition_tensor_view, !pto.tile_buf, !pto.multi_tile_buf, !pto.local_array, !pto.eventid_array, !pto.struct, !pto.pipe and those of asynchronous transfers",
             ));
         }
     })
+}
+
+/// After `!pto.tile_buf`.
+fn tile_buf(c: &mut Cursor<'_>, arch: Arch, start: usize) -> Result<TileType> {
+    c.expect("<")?;
+    let tile = if c.eat("loc") { keyed(c, arch)? } else { compact(c, arch)? };
+    c.expect(">")?;
+    check(c, start, &tile)?;
+    Ok(tile)
+}
+
+/// After `!pto.multi_tile_buf`: a tile type, whole or its inside, and how many.
+fn tiles(c: &mut Cursor<'_>, arch: Arch, start: usize) -> Result<Opaque> {
+    c.expect("<")?;
+    let tile = if c.eat("!") {
+        c.expect("pto.tile_buf")?;
+        tile_buf(c, arch, start)?
+    } else {
+        let tile = compact(c, arch)?;
+        check(c, start, &tile)?;
+        tile
+    };
+    c.expect(",")?;
+    c.expect("count")?;
+    c.expect("=")?;
+    let count = c.number("a number of tiles")?;
+    c.expect(">")?;
+    if !(2..=16).contains(&count) {
+        return Err(c.error_from(start, "tile-type", format!("2 to 16 tiles are together, not {count}")));
+    }
+    Ok(Opaque::Tiles { tile, count })
 }
 
 fn element(c: &mut Cursor<'_>) -> Result<DType> {
@@ -202,7 +276,13 @@ fn compact(c: &mut Cursor<'_>, arch: Arch) -> Result<TileType> {
     };
     let mut t = TileType::value(dtype, shape);
     t.space = Some(space);
-    while c.eat(",") {
+    loop {
+        // The number of several tiles is their own property.
+        let comma = c.offset();
+        if !c.eat(",") || c.clone().eat("count") {
+            c.seek(comma);
+            break;
+        }
         option(c, &mut t)?;
     }
     force_left(&mut t, arch);

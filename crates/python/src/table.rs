@@ -43,6 +43,8 @@ fn kind(kind: Kind) -> &'static str {
         Kind::Ptr => "pointer",
         Kind::View => "view",
         Kind::PartView => "part of a view",
+        Kind::Slot => "tile or view",
+        Kind::Opaque => "value of the text's own types",
         Kind::Memory => "pointer, view or part of one",
     }
 }
@@ -65,6 +67,7 @@ fn attr_kind(kind: AttrKind) -> String {
         AttrKind::Type => "type".into(),
         AttrKind::Ints => "integers".into(),
         AttrKind::Symbols => "function names".into(),
+        AttrKind::Spelled => "as spelled in `.pto`".into(),
     }
 }
 

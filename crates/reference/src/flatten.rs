@@ -102,7 +102,7 @@ impl<'a> Flattener<'a> {
             Type::Tile(_) => Slot::Tile(next(&mut self.body.tiles)),
             Type::Tensor(_) => Slot::Tensor(next(&mut self.body.tensors)),
             Type::Array { .. } => Slot::Array(next(&mut self.body.arrays)),
-            Type::Ptr(_) | Type::View(_) | Type::PartView { .. } => {
+            Type::Ptr(_) | Type::View(_) | Type::PartView { .. } | Type::Opaque(_) => {
                 return Err(self.malformed(format!("a value of type {ty:?} at the tensor level")));
             }
         })

@@ -189,8 +189,13 @@ impl<'t> Parser<'t> {
         } else if self.c.eat("private") {
             function.linkage = Linkage::Private;
         }
-        if self.c.eat("sync_tail") {
-            function.sync_tail = Some(self.c.string()?);
+        while self.c.eat("says") {
+            self.c.expect("(")?;
+            let name = self.c.string()?;
+            self.c.expect(",")?;
+            let value = self.c.string()?;
+            self.c.expect(")")?;
+            function.attributes.push((name, value));
         }
         let mut body = Body { p: self, f: function, names: BTreeMap::new(), ops: BTreeMap::new(), next: 0 };
         body.params()?;

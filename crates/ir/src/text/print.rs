@@ -200,8 +200,8 @@ impl<'a> Printer<'a> {
             Linkage::Public => self.out += " public",
             Linkage::Private => self.out += " private",
         }
-        if let Some(tail) = &f.sync_tail {
-            self.out += &format!(" sync_tail {}", quoted(tail));
+        for (name, value) in &f.attributes {
+            self.out += &format!(" says({}, {})", quoted(name), quoted(value));
         }
         let params: Vec<String> = f.param_values().iter().enumerate().map(|(i, &v)| self.param(i, v)).collect();
         let mut results = join(f.results.iter().map(Type::to_string));

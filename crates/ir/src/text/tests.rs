@@ -216,7 +216,9 @@ impl Generator {
                     Attr::Word(self.r.pick(&["true", "nan", "word", "a b", "", words[0]]).to_owned())
                 }
                 AttrKind::Word(words) => Attr::Word(self.r.pick(words).to_owned()),
-                AttrKind::Text => Attr::Text(self.r.pick(&["", "a\"b\\c\n", "k_1", "\u{7}é"]).to_owned()),
+                AttrKind::Text | AttrKind::Spelled => {
+                    Attr::Text(self.r.pick(&["", "a\"b\\c\n", "k_1", "\u{7}é"]).to_owned())
+                }
                 AttrKind::Type => Attr::Type(self.r.pick(&DType::ALL)),
                 AttrKind::Ints => Attr::Ints((0..self.r.below(4)).map(|_| self.r.next() as i64 >> 40).collect()),
                 AttrKind::Symbols => {

@@ -17,7 +17,7 @@ use chip::Space;
 use dtype::DType;
 
 use super::cursor::{Cursor, Result};
-use crate::types::{Compact, Dim, Layout, Major, Pad, TensorType, TileType, Type};
+use crate::types::{Compact, Dim, Layout, Major, Opaque, Pad, TensorType, TileType, Type};
 
 /// Arrays of arrays deeper than this are refused, so that a parser cannot overflow the stack.
 const MAX_DEPTH: usize = 8;
@@ -33,6 +33,7 @@ impl fmt::Display for Type {
             Type::View(t) => write!(f, "view<{t}>"),
             Type::PartView { dtype, shape } => write!(f, "part<{}{dtype}>", Extents(shape)),
             Type::Tile(t) => write!(f, "{t}"),
+            Type::Opaque(o) => write!(f, "{o}"),
         }
     }
 }
@@ -55,6 +56,24 @@ impl fmt::Display for TensorType {
         }
         let strides: Vec<String> = self.strides.iter().map(Dim::to_string).collect();
         write!(f, ", strides [{}]", strides.join(", "))
+    }
+}
+
+impl fmt::Display for Opaque {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Opaque::Pipe => f.write_str("pipe"),
+            Opaque::AsyncSession => f.write_str("async_session"),
+            Opaque::AsyncEvent => f.write_str("async_event"),
+            Opaque::PrefetchContext => f.write_str("prefetch_context"),
+            Opaque::Counts => f.write_str("counts"),
+            Opaque::EventIds(n) => write!(f, "event_ids<{n}>"),
+            Opaque::Struct(fields) => {
+                let fields: Vec<String> = fields.iter().map(Type::to_string).collect();
+                write!(f, "struct<{}>", fields.join(", "))
+            }
+            Opaque::Tiles { tile, count } => write!(f, "tiles<{count}x{tile}>"),
+        }
     }
 }
 
@@ -169,6 +188,35 @@ fn nested(c: &mut Cursor<'_>, depth: usize) -> Result<Type> {
             Type::PartView { dtype, shape }
         }
         "tile" => Type::Tile(tile(c)?),
+        "pipe" => Type::Opaque(Opaque::Pipe),
+        "async_session" => Type::Opaque(Opaque::AsyncSession),
+        "async_event" => Type::Opaque(Opaque::AsyncEvent),
+        "prefetch_context" => Type::Opaque(Opaque::PrefetchContext),
+        "counts" => Type::Opaque(Opaque::Counts),
+        "event_ids" => {
+            c.expect("<")?;
+            let count = c.number("a number of events")?;
+            c.expect(">")?;
+            Type::Opaque(Opaque::EventIds(count))
+        }
+        "struct" => {
+            c.expect("<")?;
+            let mut fields = vec![nested(c, depth + 1)?];
+            while c.eat(",") {
+                fields.push(nested(c, depth + 1)?);
+            }
+            c.expect(">")?;
+            Type::Opaque(Opaque::Struct(fields))
+        }
+        "tiles" => {
+            c.expect("<")?;
+            let count = c.number("a number of tiles")?;
+            times(c)?;
+            c.expect("tile")?;
+            let tile = tile(c)?;
+            c.expect(">")?;
+            Type::Opaque(Opaque::Tiles { tile, count })
+        }
         word => match word.parse() {
             Ok(dtype) => Type::Scalar(dtype),
             Err(()) => {

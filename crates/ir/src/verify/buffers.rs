@@ -8,7 +8,7 @@ use crate::entity::Value;
 use crate::function::{FunctionKind, OpData};
 use crate::info::{Levels, Pipe};
 use crate::ops::Opcode as C;
-use crate::types::{Layout, Major, TileType, Type};
+use crate::types::{Layout, Major, Opaque, TileType, Type};
 
 /// A value's type is one of its level, and well formed.
 pub(super) fn value(cx: &Cx<'_>, value: Value) -> Check {
@@ -17,11 +17,15 @@ pub(super) fn value(cx: &Cx<'_>, value: Value) -> Check {
     let fits = match ty {
         Type::Scalar(_) | Type::Array { .. } => true,
         Type::Tensor(_) | Type::TaskId => !kernel,
-        Type::Ptr(_) | Type::View(_) | Type::PartView { .. } => kernel,
+        Type::Opaque(_) | Type::Ptr(_) | Type::View(_) | Type::PartView { .. } => kernel,
         Type::Tile(_) => kernel || cx.place == Levels::SCOPE,
     };
     // A scope's own region is checked with the scope's place, so tiles outside scopes are caught here too.
     ensure!(fits, "type-level", "there are no values of type {ty} here");
+    if let Type::Opaque(Opaque::Struct(_)) = ty {
+        let declared = cx.function.def_op(value).map(|op| cx.function.ops[op].opcode);
+        ensure!(declared == Some(C::StructCreate), "struct-field", "a structure is not passed on: {ty}");
+    }
     let Type::Tile(t) = ty else { return Ok(()) };
     valid_extent(t)?;
     if kernel {
@@ -180,6 +184,13 @@ fn vector(cx: &Cx<'_>, op: &OpData) -> Check {
         }
     }
     let out = cx.output(op)?;
+    if cx.program.arch == chip::Arch::A2a3 && matches!(op.opcode, TRem | TRemS | TXor | TXorS) {
+        for &tmp in op.named("tmp") {
+            let tmp = cx.tile(tmp)?;
+            let fits = tmp.dtype == out.dtype && tmp.layout.blayout == Major::Row;
+            ensure!(fits, "scratch", "the scratch of {name} is row-major and of {}; this is {tmp}", out.dtype);
+        }
+    }
     in_space(op, "destination", out, &[Space::Vec])?;
     row_major(
         name,

@@ -5,7 +5,7 @@ use chip::Space;
 use dtype::DType;
 
 use super::types::list;
-use super::{Check, Cx, Fault, ensure};
+use super::{Check, Cx, Fault, ensure, kept};
 use crate::entity::Value;
 use crate::function::{Function, FunctionKind, OpData, Program};
 use crate::ops::Opcode as C;
@@ -23,8 +23,9 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         C::TConcat => concat(cx, op),
         C::TColExpandExpDif | C::TRowExpandExpDif => beside_vector(cx, op),
         C::CommTPut => put(cx, op),
-        C::CommTNotify | C::CommTWait => signal(cx, op),
-        _ => Ok(()),
+        C::CommTNotify | C::CommTWait | C::CommTTest => signal(cx, op),
+        C::CommTGet => put(cx, op),
+        _ => kept::check(cx, op),
     }
 }
 

@@ -60,6 +60,10 @@ fn initialize(cx: &Cx<'_>, op: &OpData) -> Check {
     for name in ["slot_num", "local_slot_num"] {
         ensure!(int(name).is_none_or(|n| n > 0), "fifo-init", "{name} must be positive");
     }
+    if let Some(local) = int("local_slot_num") {
+        let slots = int("slot_num").unwrap_or(if mask == (C2V | V2C) { 4 } else { 8 });
+        ensure!(local <= slots, "fifo-init", "{local} of {slots} slots cannot be local");
+    }
     let through_memory = cx.program.arch.chip().fifo_through_global_memory;
     ensure!(
         op.named("gm_slot_buffer").is_empty() != through_memory,

@@ -4,7 +4,7 @@ use diag::Diagnostic;
 
 use super::Fault;
 use crate::entity::FuncId;
-use crate::function::{Function, FunctionKind, Level, Program};
+use crate::function::{Function, FunctionKind, Level, Linkage, Program};
 use crate::types::Type;
 
 pub(super) fn check(program: &Program) -> Vec<Diagnostic> {
@@ -52,7 +52,10 @@ fn params(f: &Function) -> super::Check {
         let ty = f.ty(value);
         let fits = match f.kind {
             FunctionKind::Orchestration => matches!(ty, Type::Tensor(_) | Type::Scalar(_) | Type::Array { .. }),
-            FunctionKind::Helper => !matches!(ty, Type::Tensor(_) | Type::TaskId),
+            // Only what the host passes is limited.
+            _ if f.kind == FunctionKind::Helper || f.linkage != Linkage::Entry => {
+                !matches!(ty, Type::Tensor(_) | Type::TaskId)
+            }
             _ => matches!(ty, Type::Ptr(_) | Type::Scalar(_)),
         };
         super::ensure!(fits, "function-params", "parameter `{}` of @{} cannot be {ty}", param.name, f.name);

@@ -213,7 +213,10 @@ impl Walk<'_> {
         for &dest in &op.dests {
             let ty = f.ty(dest);
             let (fits, wanted) = match op.opcode {
-                Opcode::TStore | Opcode::MScatter => (matches!(ty, Type::PartView { .. }), "a partition view"),
+                Opcode::TMrgSortCounted => (matches!(ty, Type::Tile(_) | Type::Opaque(_)), "a tile or its counts"),
+                Opcode::TStoreFix | Opcode::TStore | Opcode::MScatter => {
+                    (matches!(ty, Type::PartView { .. }), "a partition view")
+                }
                 _ => (matches!(ty, Type::Tile(_)), "a tile"),
             };
             ensure!(fits, "destinations", "the destination of {} must be {wanted}, not {ty}", info.name);
@@ -305,6 +308,7 @@ fn attributes(op: &OpData) -> Check {
             | (AttrKind::Text, Attr::Text(_))
             | (AttrKind::Type, Attr::Type(_))
             | (AttrKind::Ints, Attr::Ints(_))
+            | (AttrKind::Spelled, Attr::Text(_))
             | (AttrKind::Symbols, Attr::Symbols(_)) => true,
             _ => false,
         };
@@ -342,6 +346,8 @@ fn kind_name(kind: Kind) -> &'static str {
         Kind::View => "a tensor view",
         Kind::PartView => "a partition view",
         Kind::Memory => "a pointer or a view",
+        Kind::Slot => "a tile or a tensor view",
+        Kind::Opaque => "a value of the text's own types",
     }
 }
 
@@ -355,6 +361,7 @@ fn attr_kind_name(kind: AttrKind) -> &'static str {
         AttrKind::Type => "an element type",
         AttrKind::Ints => "a list of integers",
         AttrKind::Symbols => "a list of function names",
+        AttrKind::Spelled => "a text in quotes",
     }
 }
 

@@ -60,17 +60,8 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         | C::TileCreate
         | C::Submit => tensor::check(cx, op),
         C::SetValidShape if !cx.in_kernel() => tensor::check(cx, op),
-        C::SetValidShape
-        | C::Call
-        | C::Barrier
-        | C::FenceBarrierAll
-        | C::CacheInvalid
-        | C::TConcat
-        | C::TColExpandExpDif
-        | C::TRowExpandExpDif
-        | C::CommTPut
-        | C::CommTNotify
-        | C::CommTWait => dialect::check(cx, op),
+        C::SetValidShape => dialect::check(cx, op),
+        opcode if !opcode.info().runs => dialect::check(cx, op),
         C::MakeTensorView
         | C::PartitionView
         | C::AddPtr
@@ -140,8 +131,11 @@ fn inferred(cx: &Cx<'_>, op: &OpData) -> Check {
                 && source_space == Some(chip::Space::Acc)
                 && t.dtype == DType::F32
                 && matches!(found.dtype, DType::F16 | DType::BF16);
+            // Positions are not negative.
+            let positions = matches!(op.opcode, C::TRowArgMax | C::TRowArgMin | C::TColArgMax | C::TColArgMin)
+                && found.dtype == DType::U32;
             ensure!(
-                (found.dtype == t.dtype || narrows) && (across || found.shape == t.shape),
+                (found.dtype == t.dtype || narrows || positions) && (across || found.shape == t.shape),
                 "dest-type",
                 "the destination of {} is {found}; the operands give {} of {:?}",
                 op.opcode.name(),

@@ -154,6 +154,12 @@ impl Body<'_, '_, '_> {
         let zero_extends = matches!(name, "extui" | "uitofp" | "index_castui");
         let source = if zero_extends { unsigned_of(from) } else { from };
         let a = self.cast(a, source);
+        if *self.f.ty(a) == ty
+            && source != from
+            && let Some(made) = self.f.def_op(a)
+        {
+            return Ok(made);
+        }
         if name == "fptoui" && unsigned_of(*to) != *to {
             let middle = self.cast(a, unsigned_of(*to));
             return Ok(self.make(C::ScalarCast, &[&[middle]], &[], &[ty], Attrs::default()));

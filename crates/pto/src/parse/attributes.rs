@@ -16,22 +16,40 @@ pub(super) enum Item {
     Symbol(String),
     /// `[1, 2]` or `array<i64: 1, 2>`
     Ints(Vec<i64>),
+    /// Anything else that has brackets around it, as it is.
+    Spelled(String),
 }
 
-/// In order, each name once, with where it stands.
+#[derive(Clone, Debug)]
+struct Given {
+    name: String,
+    item: Item,
+    /// Where the name stands.
+    start: usize,
+    /// The value as it is written.
+    text: String,
+}
+
+/// In order, each name once.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Attributes(Vec<(String, Item, usize)>);
+pub(super) struct Attributes(Vec<Given>);
 
 impl Attributes {
     pub(super) fn get(&self, name: &str) -> Option<&Item> {
-        self.0.iter().find(|(n, _, _)| n == name).map(|(_, item, _)| item)
+        self.0.iter().find(|g| g.name == name).map(|g| &g.item)
+    }
+
+    /// Those of these names, with their values as they are written.
+    pub(super) fn texts<'a>(&'a self, names: &'a [&str]) -> impl Iterator<Item = (String, String)> + 'a {
+        let known = self.0.iter().filter(|g| names.contains(&g.name.as_str()));
+        known.map(|g| (g.name.clone(), g.text.clone()))
     }
 
     /// An error if there is an attribute of another name.
     pub(super) fn only(&self, c: &Cursor<'_>, names: &[&str]) -> Result<()> {
-        match self.0.iter().find(|(name, _, _)| !names.contains(&name.as_str())) {
+        match self.0.iter().find(|g| !names.contains(&g.name.as_str())) {
             None => Ok(()),
-            Some((name, _, start)) => {
+            Some(Given { name, start, .. }) => {
                 let mut e =
                     c.error_from(*start, "unsupported-attribute", format!("the attribute `{name}` is not supported"));
                 e.end = start + name.len();
@@ -80,8 +98,13 @@ impl Parser<'_, '_> {
             if list.get(&name).is_some() {
                 return Err(self.c.error_from(start, "syntax", format!("the attribute `{name}` is given twice")));
             }
-            let item = if self.c.eat("=") { self.item()? } else { Item::Unit };
-            list.0.push((name, item, start));
+            let (mut item, mut text) = (Item::Unit, String::new());
+            if self.c.eat("=") {
+                let from = self.mark();
+                item = self.item()?;
+                text = self.c.slice(from, self.c.consumed()).to_owned();
+            }
+            list.0.push(Given { name, item, start, text });
             if !self.c.eat(",") {
                 break;
             }
@@ -98,10 +121,20 @@ impl Parser<'_, '_> {
                 self.c.expect("@")?;
                 Ok(Item::Symbol(self.symbol_text()?))
             }
-            Some('#' | '<') => self.enumeration(),
+            Some('#' | '<') => {
+                let simple = self.enumeration();
+                simple.or_else(|_| {
+                    self.c.seek(start);
+                    self.spelled()
+                })
+            }
             Some('[') => {
                 self.c.expect("[")?;
-                self.integers("]")
+                if self.c.peek().is_some_and(|c| c == ']' || c == '-' || c.is_ascii_digit()) {
+                    return self.integers("]");
+                }
+                self.c.seek(start);
+                self.spelled()
             }
             Some(c) if c.is_ascii_digit() || c == '-' => {
                 let value = self.c.integer("a number")?;
@@ -129,6 +162,26 @@ impl Parser<'_, '_> {
                     "this kind of attribute is not supported".into(),
                 )),
             },
+        }
+    }
+
+    /// Text up to the end of the bracket that it opens.
+    fn spelled(&mut self) -> Result<Item> {
+        let start = self.mark();
+        let mut depth = 0_usize;
+        loop {
+            let Some(c) = self.c.peek() else { return Err(self.c.unexpected("the end of an attribute")) };
+            match c {
+                '"' => drop(self.c.string()?),
+                '<' | '[' | '{' | '(' | '>' | ']' | '}' | ')' => {
+                    self.c.expect(c.encode_utf8(&mut [0; 4]))?;
+                    depth = if "<[{(".contains(c) { depth + 1 } else { depth.saturating_sub(1) };
+                    if depth == 0 {
+                        return Ok(Item::Spelled(self.c.slice(start, self.c.consumed()).to_owned()));
+                    }
+                }
+                c => self.c.seek(self.c.offset() + c.len_utf8()),
+            }
         }
     }
 

@@ -5,7 +5,7 @@ use ir::text::Result;
 use ir::{Attr, Attrs, Op, Opcode as C, Type, Value};
 
 use super::{Body, Item};
-use crate::format::{Piece, shown};
+use crate::format::{Piece, implied, shown};
 
 /// What has been read of an operation.
 #[derive(Default)]
@@ -20,6 +20,9 @@ impl Body<'_, '_, '_> {
         let info = opcode.info();
         let mut parts = Parts { groups: vec![Vec::new(); info.operands.len()], ..Parts::default() };
         self.pieces(info, pieces, &shown(pieces), &mut parts, start)?;
+        if parts.results.is_empty() {
+            parts.results = implied(opcode).to_vec();
+        }
         let groups: Vec<&[Value]> = parts.groups.iter().map(Vec::as_slice).collect();
         Ok(self.make(opcode, &groups, &[], &parts.results, parts.attrs))
     }
@@ -66,6 +69,7 @@ impl Body<'_, '_, '_> {
                     let here = match inner.first() {
                         Some(Piece::Literal(text)) => self.p.c.clone().eat(text),
                         Some(Piece::Operands(_)) => self.p.c.peek() == Some('%'),
+                        Some(Piece::Attr(_)) => self.p.c.peek().is_some_and(|c| c == '#' || c.is_ascii_digit()),
                         _ => false,
                     };
                     if here {
@@ -154,6 +158,7 @@ impl Body<'_, '_, '_> {
             (Some(AttrKind::Int), Item::Int(v)) => Attr::Int(*v),
             (Some(AttrKind::Bool), Item::Bool(b)) => Attr::Bool(*b),
             (Some(AttrKind::Bool), Item::Unit) => Attr::Bool(true),
+            (Some(AttrKind::Spelled), Item::Spelled(text)) => Attr::Text(text.clone()),
             (Some(AttrKind::Text), Item::Text(text)) => Attr::Text(text.clone()),
             (Some(AttrKind::Symbols), Item::Symbol(symbol)) => Attr::Symbols(vec![symbol.clone()]),
             (Some(AttrKind::Ints), Item::Ints(list)) => Attr::Ints(list.clone()),

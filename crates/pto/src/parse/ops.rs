@@ -91,18 +91,19 @@ impl Body<'_, '_, '_> {
                 self.types_of(&[array, value])?;
                 self.make(C::ArraySet, &[&[array], &[index], &[value]], &[], &[], Attrs::default())
             }
-            "get_block_idx" | "get_block_num" | "get_subblock_idx" => {
+            "get_block_idx" | "get_block_num" | "get_subblock_idx" | "get_subblock_num" => {
                 let ty = if self.p.c.eat("->") || self.p.c.eat(":") { self.p.ty()? } else { Type::Scalar(DType::I64) };
                 let opcode = match name {
                     "get_block_idx" => C::GetBlockIdx,
                     "get_block_num" => C::GetBlockNum,
+                    "get_subblock_num" => C::GetSubblockNum,
                     _ => C::GetSubblockIdx,
                 };
                 self.make(opcode, &[], &[], &[ty], Attrs::default())
             }
             "syncall" => self.syncall(start)?,
-            "aic_initialize_pipe" => self.initialize(C::AicInitializePipe)?,
-            "aiv_initialize_pipe" => self.initialize(C::AivInitializePipe)?,
+            "aic_initialize_pipe" => self.initialize(C::AicInitializePipe, start)?,
+            "aiv_initialize_pipe" => self.initialize(C::AivInitializePipe, start)?,
             "reserve_buffer" => self.reserve(start)?,
             "import_reserved_buffer" => self.import(start)?,
             "tpush_to_aiv" => self.push(C::TPushToAiv)?,
@@ -110,8 +111,17 @@ impl Body<'_, '_, '_> {
             "tpop_from_aic" => self.pop(C::TPopFromAic)?,
             "tpop_from_aiv" => self.pop(C::TPopFromAiv)?,
             "tfree_from_aic" | "tfree_from_aiv" => {
+                let from_cube = name == "tfree_from_aic";
+                if self.p.c.eat("(") {
+                    let entry = self.value()?;
+                    self.types_of(&[entry])?;
+                    self.p.c.expect(")")?;
+                    let opcode = if from_cube { C::TFreeViewFromAic } else { C::TFreeViewFromAiv };
+                    let attrs = self.fifo()?;
+                    return Ok(Some(self.make(opcode, &[&[entry]], &[], &[], attrs)));
+                }
                 let attrs = self.fifo()?;
-                let opcode = if name == "tfree_from_aic" { C::TFreeFromAic } else { C::TFreeFromAiv };
+                let opcode = if from_cube { C::TFreeFromAic } else { C::TFreeFromAiv };
                 self.make(opcode, &[], &[], &[], attrs)
             }
             name => match C::from_name(name) {
@@ -284,6 +294,12 @@ impl Body<'_, '_, '_> {
         let no_tmp = self.p.c.eat("no_tmp");
         let inner = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
         self.types_of(&ins)?;
+        // What the fix pipe needs follows the types.
+        while self.p.c.eat("fp") || self.p.c.eat("pre_quant") || self.more() {
+            let value = self.value()?;
+            self.types_of(&[value])?;
+            ins.push(value);
+        }
         if self.p.c.eat(",") {
             let start = self.p.mark();
             let axis = self.p.c.string()?;
@@ -304,19 +320,17 @@ impl Body<'_, '_, '_> {
         Ok(Dps { ins, outs, no_tmp, inner, attrs, valid })
     }
 
+    /// Takes a comma before another operand with its type.
+    fn more(&mut self) -> bool {
+        let mut ahead = self.p.c.clone();
+        let more = ahead.eat(",") && ahead.peek() == Some('%');
+        more && self.p.c.eat(",")
+    }
+
     /// Operands by name after the destinations (§1.5, form 3), and of pushes: none is supported.
     fn no_trailing(&mut self) -> Result<()> {
         let start = self.p.mark();
-        let names = [
-            "pad_mode",
-            "pad_value",
-            "left_padding_num",
-            "right_padding_num",
-            "init_out_buffer",
-            "fp",
-            "pre_quant",
-            "aiv_subblockid",
-        ];
+        let names = ["pad_mode", "pad_value", "left_padding_num", "right_padding_num", "init_out_buffer"];
         match names.iter().find(|name| self.p.c.eat(name)) {
             Some(name) => {
                 let message = format!("the operand `{name}` is not supported");
@@ -354,7 +368,7 @@ impl Body<'_, '_, '_> {
         let mut groups: Vec<Vec<Value>> = vec![Vec::new(); info.operands.len()];
         let mut ins = &dps.ins[..];
         // The lists to merge and the scratch look alike.
-        if opcode == C::TMrgSortLists
+        if matches!(opcode, C::TMrgSortLists | C::TMrgSortCounted)
             && !dps.no_tmp
             && let (Some((&tmp, lists)), Some(group)) = (ins.split_last(), info.group("tmp"))
         {
@@ -370,6 +384,15 @@ impl Body<'_, '_, '_> {
         self.outs(info, dps.outs.len(), start)?;
         let groups: Vec<&[Value]> = groups.iter().map(Vec::as_slice).collect();
         Ok(self.make(opcode, &groups, &dps.outs, &[], list))
+    }
+
+    /// Whether source and destination have different elements, the source being in Acc.
+    fn converts(&self, dps: &Dps) -> bool {
+        let tile = |v: Option<&Value>| v.and_then(|&v| self.f.ty(v).as_tile());
+        match (tile(dps.ins.first()), tile(dps.outs.first())) {
+            (Some(from), Some(to)) => from.space == Some(chip::Space::Acc) && from.dtype != to.dtype,
+            _ => false,
+        }
     }
 
     /// As many destinations as the operation has.
@@ -388,6 +411,15 @@ impl Body<'_, '_, '_> {
     /// Of the forms that share a name, the one with these operands.
     fn form(&self, opcode: C, dps: &Dps) -> C {
         match opcode {
+            C::TStore if dps.ins.len() > 1 => C::TStoreFix,
+            C::TMov if dps.ins.len() > 1 => C::TMovFix,
+            C::TExtract if dps.ins.len() > 3 => C::TExtractFix,
+            C::TInsert if dps.ins.len() > 3 => C::TInsertFix,
+            // The element type changes only on the way through the fix pipe.
+            C::TExtract if self.converts(dps) => C::TExtractFix,
+            C::TInsert if self.converts(dps) => C::TInsertFix,
+            C::TGather if dps.ins.get(1).is_some_and(|&v| self.f.ty(v).as_scalar().is_some()) => C::TGatherCmp,
+            C::TMrgSort if dps.outs.len() > 1 => C::TMrgSortCounted,
             C::TGather if dps.inner.get("maskPattern").is_some() => C::TGatherMask,
             C::TScatter if dps.inner.get("maskPattern").is_some() => C::TScatterMask,
             C::TMrgSort if dps.ins.get(1).is_none_or(|&v| self.f.ty(v).as_scalar().is_none()) => C::TMrgSortLists,
@@ -492,18 +524,19 @@ impl Body<'_, '_, '_> {
 
     fn syncall(&mut self, start: usize) -> Result<Op> {
         let mut list = Attrs::default();
+        let mut operands = Vec::new();
         if self.p.c.eat("(") && !self.p.c.eat(")") {
-            return Err(self.p.c.error_from(start, "unsupported-op", "only a hard pto.syncall is supported".into()));
+            operands = self.values()?;
+            self.types_of(&operands)?;
+            self.p.c.expect(")")?;
         }
+        let mut soft = false;
         if self.p.c.eat("mode") {
             self.p.c.expect("=")?;
-            if self.p.enumeration()? != Item::Enum("hard".into()) {
-                return Err(self.p.c.error_from(
-                    start,
-                    "unsupported-op",
-                    "only a hard pto.syncall is supported".into(),
-                ));
-            }
+            soft = match self.p.enumeration()? {
+                Item::Enum(mode) if mode == "hard" || mode == "soft" => mode == "soft",
+                _ => return Err(self.p.c.error_from(start, "attribute-value", "a mode is hard or soft".into())),
+            };
             self.p.c.eat(",");
         }
         if self.p.c.eat("core_type") {
@@ -512,13 +545,19 @@ impl Body<'_, '_, '_> {
                 list.set("core_type", Attr::Word(core));
             }
         }
-        Ok(self.make(C::SyncAll, &[], &[], &[], list))
+        match (soft, &operands[..]) {
+            (false, []) => Ok(self.make(C::SyncAll, &[], &[], &[], list)),
+            (true, [workspace, used @ ..]) if used.len() <= 1 => {
+                Ok(self.make(C::SyncAllSoft, &[&[*workspace], used], &[], &[], list))
+            }
+            (_, found) => Err(self.operands(start, "pto.syncall", usize::from(soft), found.len())),
+        }
     }
 
-    fn initialize(&mut self, opcode: C) -> Result<Op> {
+    fn initialize(&mut self, opcode: C, start: usize) -> Result<Op> {
         let given = self.p.attributes()?;
         let names = ["id", "dir_mask", "slot_size", "slot_num", "local_slot_num"];
-        given.only(&self.p.c, &[&names[..], &["nosplit"]].concat())?;
+        given.only(&self.p.c, &[&names[..], &["nosplit", "acc_push_epilogue"]].concat())?;
         let mut list = Attrs::default();
         for name in names {
             // An absent id is the first.
@@ -529,12 +568,15 @@ impl Body<'_, '_, '_> {
         if let Some(v) = given.bool("nosplit") {
             list.set("nosplit", Attr::Bool(v));
         }
-        let mut groups = [Vec::new(), Vec::new(), Vec::new()];
+        if let Some(item) = given.get("acc_push_epilogue") {
+            self.set_attr(opcode.info(), "acc_push_epilogue", item, &mut list, start)?;
+        }
+        let mut groups = [Vec::new(), Vec::new(), Vec::new(), Vec::new()];
         let some = self.p.c.eat("(");
         while some && !self.p.c.eat(")") {
             let start = self.p.mark();
             let name = self.p.c.expect_word("an operand")?;
-            let index = ["gm_slot_buffer", "c2v_consumer_buf", "v2c_consumer_buf"].iter().position(|n| *n == name);
+            let index = opcode.info().group(name);
             let Some(index) = index.filter(|&i| groups[i].is_empty()) else {
                 let message = format!("the operand `{name}` is not supported, or given twice");
                 return Err(self.p.c.error_from(start, "unsupported-op", message));
@@ -548,8 +590,8 @@ impl Body<'_, '_, '_> {
                 break;
             }
         }
-        let [gm, c2v, v2c] = &groups;
-        Ok(self.make(opcode, &[gm, c2v, v2c], &[], &[], list))
+        let [gm, c2v, v2c, tensor] = &groups;
+        Ok(self.make(opcode, &[gm, c2v, v2c, tensor], &[], &[], list))
     }
 
     fn reserve(&mut self, start: usize) -> Result<Op> {
@@ -591,17 +633,37 @@ impl Body<'_, '_, '_> {
         Ok(attrs([("id", int("id")), ("split", int("split"))]))
     }
 
+    /// `aiv_subblockid(%i)`, in brackets of its own or not.
+    fn subblock(&mut self) -> Result<Vec<Value>> {
+        let mut ahead = self.p.c.clone();
+        let bracket = ahead.eat("(") && ahead.eat("aiv_subblockid");
+        if bracket {
+            self.p.c.expect("(")?;
+        }
+        if !self.p.c.eat("aiv_subblockid") {
+            return Ok(Vec::new());
+        }
+        self.p.c.expect("(")?;
+        let value = self.value()?;
+        self.p.c.expect(")")?;
+        if bracket {
+            self.p.c.expect(")")?;
+        }
+        Ok(vec![value])
+    }
+
     fn push(&mut self, opcode: C) -> Result<Op> {
         self.p.c.expect("(")?;
         let tile = self.value()?;
         self.types_of(&[tile])?;
         self.p.c.expect(")")?;
         let list = self.fifo()?;
-        if self.p.c.eat("(") {
-            self.no_trailing()?;
-            return Err(self.p.c.unexpected("an operation"));
+        let subblock = self.subblock()?;
+        if matches!(self.f.ty(tile), Type::View(_)) && subblock.is_empty() {
+            let opcode = if opcode == C::TPushToAiv { C::TPushViewToAiv } else { C::TPushViewToAic };
+            return Ok(self.make(opcode, &[&[tile]], &[], &[], list));
         }
-        Ok(self.make(opcode, &[&[tile]], &[], &[], list))
+        Ok(self.make(opcode, &[&[tile], &subblock], &[], &[], list))
     }
 
     fn pop(&mut self, opcode: C) -> Result<Op> {
@@ -614,9 +676,14 @@ impl Body<'_, '_, '_> {
         if given.is_empty() && self.p.c.eat("valid") {
             given = self.values()?;
         }
+        let subblock = self.subblock()?;
         let ty = self.arrow()?;
+        if matches!(ty, Type::View(_)) && subblock.is_empty() && given.is_empty() {
+            let opcode = if opcode == C::TPopFromAic { C::TPopViewFromAic } else { C::TPopViewFromAiv };
+            return Ok(self.make(opcode, &[], &[], &[ty], list));
+        }
         let (row, col) = self.extents(&given, &ty)?;
-        Ok(self.make(opcode, &[&row, &col], &[], &[ty], list))
+        Ok(self.make(opcode, &[&row, &col, &subblock], &[], &[ty], list))
     }
 }
 
