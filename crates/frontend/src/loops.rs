@@ -659,7 +659,9 @@ impl Cx<'_> {
                 if t.valid.iter().all(|d| d.known().is_some()) {
                     return Ok(self.result(Opcode::TileCreate, &[], ty.clone(), Attrs::default()));
                 }
-                let Some(extents) = carry.valid.clone() else { return self.coerce(&carry.init, ty, at) };
+                // Without one that is known out here, all of it is valid.
+                let whole = || t.shape.iter().map(|&n| Held::Int(n as i64)).collect();
+                let extents = carry.valid.clone().unwrap_or_else(whole);
                 let mut dynamic = Vec::new();
                 for (extent, dim) in extents.iter().zip(&t.valid) {
                     if dim.known().is_none() {

@@ -334,3 +334,20 @@ def parts_of_a_batch(x: pl.Tensor[[3, 2, 8], pl.FP32], out: pl.Out[pl.Tensor[[5,
             out[3:4, :] = t[i, 0:1, :]
         two = pl.slice(t, [2, 2, 8], [1, 0, 0])
         out[4:5, :] = pl.slice(two, [1, 1, 8], [0, 1, 0], drop_dims=[0])
+
+
+@pl.jit
+def a_fresh_accumulator_of_rows_counted_in_the_loop(
+    a: pl.Tensor[[16, 64], pl.FP32], b: pl.Tensor[[64, 16], pl.FP32], n: pl.Scalar[pl.INDEX], out: pl.Out[pl.Tensor[[16, 16], pl.FP32]]
+):
+    """out == 1365504 1367520 1369536 1371552 1373568 1375584"""
+    with pl.at(level=pl.Level.CORE_GROUP):
+        acc = pl.create_tensor([16, 16], dtype=pl.FP32)
+        for k in pl.range(4):
+            rows = pl.min(16, n + 8)
+            left = pl.slice(a, [16, 16], [0, k * 16], valid_shape=[rows, 16])
+            if k == 0:
+                acc = pl.matmul(left, b[k * 16 : k * 16 + 16, :], out_dtype=pl.FP32)
+            else:
+                acc = pl.matmul_acc(acc, left, b[k * 16 : k * 16 + 16, :])
+        out[:, :] = acc
