@@ -27,7 +27,7 @@ use attributes::{Attributes, Item};
 /// Deeper regions, modules and locations are refused, so that no recursion can overflow the stack.
 const MAX_DEPTH: usize = 100;
 
-/// Reads the functions of a module. Errors are all of its unsupported operations, and the first of any other kind.
+/// Reads the functions of a module. Errors are those of all its operations, or the first elsewhere.
 /// Files that locations name are added to `sources`, where the functions' spans point;
 /// spans of the errors point into [`ir::text::sources`]`(text, path)`.
 pub fn parse(text: &str, _path: &str, sources: &mut Sources) -> std::result::Result<Vec<Function>, Vec<Diagnostic>> {
@@ -40,6 +40,11 @@ pub fn parse_for(
     arch: Option<Arch>,
     sources: &mut Sources,
 ) -> std::result::Result<Vec<Function>, Vec<Diagnostic>> {
+    if text.starts_with("PTOBC\0") {
+        let mut d = Diagnostic::unsupported("unsupported-bytecode", "this is PTO bytecode, which is not read");
+        d.help = Some("`ptobc decode` of upstream's tools makes `.pto` text of it".into());
+        return Err(vec![d]);
+    }
     let mut parser = Parser {
         c: Cursor::new(text, false),
         arch: arch.unwrap_or_else(|| target_arch(text)),

@@ -209,6 +209,12 @@ fn tiles(c: &mut Cursor<'_>, arch: Arch, start: usize) -> Result<Opaque> {
 fn element(c: &mut Cursor<'_>) -> Result<DType> {
     c.blank();
     let start = c.offset();
+    // Formats of 8 bits and less that MLIR has no name for.
+    if c.eat("!") {
+        let word = c.expect_word("a type")?;
+        let message = format!("the element type `!{word}` is not supported");
+        return Err(c.error_from(start, "unsupported-type", message));
+    }
     let word = c.expect_word("a type")?;
     element_by_name(word)
         .ok_or_else(|| c.error_from(start, "unsupported-type", format!("the element type `{word}` is not supported")))

@@ -309,6 +309,12 @@ fn damaged_pto_does_not_panic() {
 }
 
 #[test]
+fn bytecode_is_named() {
+    let errors = pto::parse("PTOBC\0\0\0", "k.ptobc", &mut Sources::default()).expect_err("no text");
+    assert!(errors.len() == 1 && errors[0].code == "unsupported-bytecode" && errors[0].kind == Kind::Unsupported);
+}
+
+#[test]
 fn deep_pto_is_an_error() {
     for (open, text) in [("scf.if %c {\n", "func.func @f(%c: i1) {\n"), ("module {\n", "")] {
         let text = format!("{text}{}", open.repeat(100_000));

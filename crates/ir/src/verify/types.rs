@@ -134,8 +134,10 @@ fn inferred(cx: &Cx<'_>, op: &OpData) -> Check {
             // Positions are not negative.
             let positions = matches!(op.opcode, C::TRowArgMax | C::TRowArgMin | C::TColArgMax | C::TColArgMin)
                 && found.dtype == DType::U32;
+            // A mask is bits.
+            let bits = matches!(op.opcode, C::TCmp | C::TCmpS) && found.dtype == DType::I8;
             ensure!(
-                (found.dtype == t.dtype || narrows || positions) && (across || found.shape == t.shape),
+                (found.dtype == t.dtype || narrows || positions || bits) && (across || found.shape == t.shape),
                 "dest-type",
                 "the destination of {} is {found}; the operands give {} of {:?}",
                 op.opcode.name(),
@@ -242,6 +244,8 @@ fn flows(cx: &Cx<'_>, from: &Type, to: &Type) -> bool {
     let dims = |a: &[Dim], b: &[Dim]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a == b || *b == Dim::Dynamic);
     match (from, to) {
         _ if from == to => true,
+        // The text does not say strides in types.
+        (Type::View(a), Type::View(b)) => a.dtype == b.dtype && a.shape == b.shape && dims(&a.strides, &b.strides),
         _ if cx.in_kernel() => false,
         (Type::Tensor(a), Type::Tensor(b)) => {
             a.dtype == b.dtype && dims(&a.shape, &b.shape) && dims(&a.strides, &b.strides)

@@ -206,7 +206,15 @@ impl Body<'_, '_, '_> {
         let offsets = self.list("offsets")?;
         let sizes = self.list("sizes")?;
         self.types_of(&[view])?;
-        let ty = self.arrow()?;
+        // Without a type it is that of the sizes.
+        let ty = match self.f.ty(view) {
+            Type::View(whole) if !self.p.c.clone().eat("->") => {
+                let size = |&v: &Value| self.f.const_int(v).and_then(|n| u64::try_from(n).ok());
+                let shape = sizes.iter().map(|v| size(v).map_or(Dim::Dynamic, Dim::Static)).collect();
+                Type::PartView { dtype: whole.dtype, shape }
+            }
+            _ => self.arrow()?,
+        };
         Ok(self.make(C::PartitionView, &[&[view], &offsets, &sizes], &[], &[ty], Attrs::default()))
     }
 

@@ -1,19 +1,25 @@
-//! Reading on after something that is not supported, so that all of a text's unsupported operations are reported at once.
+//! Reading on after an error in an operation, so that all of a text's errors are reported at once.
 //!
-//! Only errors of that kind are read over: after a syntax error nothing that follows can be trusted. The text of the
-//! operation is skipped, up to a line that begins another, brackets included; operations in a region that it opens
-//! are read as if they stood beside it. Its results have no values, so later uses of undefined names are consequences and
-//! are skipped likewise. A text with such errors gives no functions, so nothing is made of what was read in between.
+//! The text of the operation is skipped, up to a line that begins another, brackets included; operations in a region
+//! that it opens are read as if they stood beside it. Its results have no values, so later uses of undefined names are
+//! consequences and are skipped likewise. A text with errors gives no functions, so nothing is made of what was read in
+//! between.
 
 use ir::text::{Result, SyntaxError};
 
 use super::{Body, MAX_DEPTH};
 
+/// More errors than this are not collected.
+const MAX_ERRORS: usize = 100;
+
 impl Body<'_, '_, '_> {
     /// Goes on behind the operation at `start`, which ended in `error`; gives the error back if it ends the parse.
     pub(super) fn recover(&mut self, start: usize, error: SyntaxError) -> Result<()> {
-        let consequence = self.blind && error.code == "undefined-value";
-        if !consequence && !error.code.starts_with("unsupported") {
+        // Names of a region that was left in its middle stay, too.
+        let consequence = self.blind && matches!(error.code, "undefined-value" | "redefined-value");
+        // What ends too early, or is too deep, has nothing after it; and a text of errors is no text of operations.
+        let ends = self.p.c.at_end() || self.depth >= MAX_DEPTH;
+        if !consequence && (ends || self.p.skipped.len() >= MAX_ERRORS) {
             return Err(error);
         }
         if !consequence {
