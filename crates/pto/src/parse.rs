@@ -1,5 +1,5 @@
-//! The parser: modules, functions, control flow, locations. Operations are in [`ops`], scalar code in [`arith`],
-//! attributes in [`attributes`].
+//! The parser: modules, functions, values, regions. Operations are in [`ops`] and [`formatted`], scalar code in [`arith`],
+//! control flow in [`control`], FIFOs in [`fifo`], attributes in [`attributes`], locations in [`location`].
 //!
 //! Any text gives functions or errors; an operation, attribute or type that is legal upstream and not supported here is an
 //! error of kind *unsupported* that names it. Line ends mean nothing. Values of a region are not seen outside it, and
@@ -7,7 +7,10 @@
 
 mod arith;
 mod attributes;
+mod control;
+mod fifo;
 mod formatted;
+mod location;
 mod ops;
 mod recover;
 
@@ -189,93 +192,6 @@ impl<'t> Parser<'t, '_> {
         parse_type(&mut self.c, self.arch)
     }
 
-    /// An optional trailing location.
-    fn place(&mut self) -> Result<Place> {
-        if self.c.eat("loc") { self.location(0) } else { Ok(Place::default()) }
-    }
-
-    /// After `loc`: `(…)`. Of several locations the first with a place counts.
-    fn location(&mut self, depth: usize) -> Result<Place> {
-        if depth > MAX_DEPTH / 4 {
-            return Err(self.c.unexpected("fewer nested locations"));
-        }
-        self.c.expect("(")?;
-        let place = self.location_body(depth)?;
-        self.c.expect(")")?;
-        Ok(place)
-    }
-
-    fn location_body(&mut self, depth: usize) -> Result<Place> {
-        match self.c.peek() {
-            Some('#') => {
-                let start = self.mark();
-                self.c.expect("#")?;
-                let name = self.c.expect_word("the name of a location")?;
-                let Some(&at) = self.aliases.get(name) else {
-                    return Err(self.c.error_from(start, "syntax", format!("there is no location #{name}")));
-                };
-                let back = self.c.offset();
-                self.c.seek(at);
-                self.c.expect("loc")?;
-                let place = self.location(depth + 1)?;
-                self.c.seek(back);
-                Ok(place)
-            }
-            Some('"') => {
-                let text = self.c.string()?;
-                if self.c.eat(":") {
-                    let line = self.c.number("a line")?;
-                    self.c.expect(":")?;
-                    let col: u32 = self.c.number("a column")?;
-                    if self.c.eat("to") {
-                        self.c.eat(":");
-                        self.c.number::<u32>("a line or column")?;
-                        if self.c.eat(":") {
-                            self.c.number::<u32>("a column")?;
-                        }
-                    }
-                    let file = self.sources.by_path(&text);
-                    let (end_line, end_col) = (line, col.saturating_add(1));
-                    return Ok(Place { span: Some(Span { file, line, col, end_line, end_col }), origin: None });
-                }
-                let inner = if self.c.eat("(") {
-                    let inner = self.location_body(depth + 1)?;
-                    self.c.expect(")")?;
-                    inner
-                } else {
-                    Place::default()
-                };
-                Ok(Place { origin: origin(&text).or(inner.origin), ..inner })
-            }
-            _ => match self.c.expect_word("a location")? {
-                "unknown" => Ok(Place::default()),
-                "loc" => self.location(depth + 1),
-                "callsite" => {
-                    self.c.expect("(")?;
-                    let callee = self.location_body(depth + 1)?;
-                    self.c.expect("at")?;
-                    self.location_body(depth + 1)?;
-                    self.c.expect(")")?;
-                    Ok(callee)
-                }
-                "fused" => {
-                    self.c.expect("[")?;
-                    let mut first = self.location_body(depth + 1)?;
-                    while self.c.eat(",") {
-                        let next = self.location_body(depth + 1)?;
-                        first = Place { span: first.span.or(next.span), origin: first.origin.or(next.origin) };
-                    }
-                    self.c.expect("]")?;
-                    Ok(first)
-                }
-                word => {
-                    let message = format!("`{word}` is not a location");
-                    Err(self.c.error_from(self.c.offset(), "unsupported-location", message))
-                }
-            },
-        }
-    }
-
     fn function(&mut self) -> Result<Function> {
         let start = self.mark();
         let private = self.c.eat("private");
@@ -367,16 +283,6 @@ fn by_spaces(f: &Function) -> FunctionKind {
         (false, false) if f.walk().into_iter().any(|op| f.ops[op].opcode == C::Call) => FunctionKind::Cluster,
         (false, _) => FunctionKind::Kernel(Core::Vector),
     }
-}
-
-/// `op17`, or `op17!` where the operation completes the value.
-fn origin(name: &str) -> Option<Origin> {
-    let (number, completes) = match name.strip_suffix('!') {
-        Some(rest) => (rest, true),
-        None => (name, false),
-    };
-    let number: u32 = number.strip_prefix("op")?.parse().ok()?;
-    Some(Origin { op: Op::new(number as usize), completes })
 }
 
 /// A function while it is read.
@@ -689,166 +595,5 @@ impl<'t> Body<'_, 't, '_> {
         self.f.blocks[block].args.push(value);
         // Shadows nothing: names of the surroundings are taken.
         self.define(start, text, value)
-    }
-
-    fn for_loop(&mut self) -> Result<Option<Op>> {
-        let (iv_start, iv) = self.value_text()?;
-        self.p.c.expect("=")?;
-        let lower = self.value()?;
-        self.p.c.expect("to")?;
-        let upper = self.value()?;
-        self.p.c.expect("step")?;
-        let step = self.value()?;
-        let (mut carried, mut init, mut types) = (Vec::new(), Vec::new(), Vec::new());
-        if self.p.c.eat("iter_args") {
-            self.p.c.expect("(")?;
-            loop {
-                carried.push(self.value_text()?);
-                self.p.c.expect("=")?;
-                init.push(self.value()?);
-                if !self.p.c.eat(",") {
-                    break;
-                }
-            }
-            self.p.c.expect(")")?;
-            let start = self.p.mark();
-            self.p.c.expect("->")?;
-            types = self.type_list()?;
-            if types.len() != init.len() {
-                let message = format!("{} values are carried, with {} types", init.len(), types.len());
-                return Err(self.p.c.error_from(start, "result-count", message));
-            }
-        }
-        if self.p.c.eat(":") {
-            self.type_of(lower)?;
-        }
-        let op = self.make(C::For, &[&[lower], &[upper], &[step], &init], &[], &[], Attrs::default());
-        let mut args = vec![(iv_start, iv, self.f.ty(lower).clone())];
-        args.extend(carried.into_iter().zip(&types).map(|((start, text), ty)| (start, text, ty.clone())));
-        self.region(op, args, false)?;
-        let list = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
-        list.only(&self.p.c, &["tw.kind", "tw.stage"])?;
-        let kind = match list.get("tw.kind") {
-            Some(Item::Text(kind)) => kind.clone(),
-            _ => "range".to_owned(),
-        };
-        let attrs = &mut self.f.ops[op].attrs;
-        attrs.set("kind", ir::Attr::Word(kind));
-        if let Some(Item::Int(stage)) = list.get("tw.stage") {
-            attrs.set("stage", ir::Attr::Int(*stage));
-        }
-        self.add_results(op, types);
-        Ok(Some(op))
-    }
-
-    fn add_results(&mut self, op: Op, types: Vec<Type>) {
-        let mut b = self.builder();
-        for ty in types {
-            b.add_result(op, ty);
-        }
-    }
-
-    fn branch(&mut self) -> Result<Option<Op>> {
-        let condition = self.value()?;
-        let types = if self.p.c.eat("->") { self.type_list()? } else { Vec::new() };
-        let op = self.make(C::If, &[&[condition]], &[], &[], Attrs::default());
-        self.region(op, Vec::new(), false)?;
-        if self.p.c.eat("else") {
-            self.region(op, Vec::new(), false)?;
-        } else {
-            let block = self.f.add_block();
-            self.f.blocks[block].parent = Some(op);
-            self.f.ops[op].regions.push(block);
-            let outer = std::mem::replace(&mut self.block, block);
-            self.make(C::Yield, &[&[]], &[], &[], Attrs::default());
-            self.block = outer;
-        }
-        self.add_results(op, types);
-        Ok(Some(op))
-    }
-
-    fn while_loop(&mut self) -> Result<Option<Op>> {
-        let (mut carried, mut init) = (Vec::new(), Vec::new());
-        if self.p.c.eat("(") {
-            loop {
-                carried.push(self.value_text()?);
-                self.p.c.expect("=")?;
-                init.push(self.value()?);
-                if !self.p.c.eat(",") {
-                    break;
-                }
-            }
-            self.p.c.expect(")")?;
-        }
-        self.p.c.expect(":")?;
-        let start = self.p.mark();
-        let before = self.type_list()?;
-        if before.len() != init.len() {
-            let message = format!("{} values are carried, with {} types", init.len(), before.len());
-            return Err(self.p.c.error_from(start, "result-count", message));
-        }
-        self.p.c.expect("->")?;
-        let types = self.type_list()?;
-        let op = self.make(C::While, &[&init], &[], &[], Attrs::default());
-        let args = carried.into_iter().zip(before).map(|((start, text), ty)| (start, text, ty)).collect();
-        self.region(op, args, false)?;
-        self.p.c.expect("do")?;
-        self.region(op, Vec::new(), true)?;
-        self.add_results(op, types);
-        Ok(Some(op))
-    }
-
-    /// `@f(%a) : (T) -> T`
-    fn call(&mut self) -> Result<Option<Op>> {
-        self.p.c.expect("@")?;
-        let callee = self.p.symbol_text()?;
-        self.p.c.expect("(")?;
-        let args = if self.p.c.peek() == Some('%') { self.values()? } else { Vec::new() };
-        self.p.c.expect(")")?;
-        self.p.c.expect(":")?;
-        self.p.c.expect("(")?;
-        self.listed_types(&args)?;
-        self.p.c.expect(")")?;
-        self.p.c.expect("->")?;
-        let results = self.type_list()?;
-        let list = ir::builder::attrs([("callee", ir::Attr::Symbols(vec![callee]))]);
-        Ok(Some(self.make(C::Call, &[&args], &[], &results, list)))
-    }
-
-    /// `yield` or `return`, with values if any.
-    fn terminator(&mut self, opcode: C) -> Result<Option<Op>> {
-        let mut values = Vec::new();
-        // A value here is an operand unless it is the result of the next operation.
-        if self.p.c.peek() == Some('%') && !self.defines() {
-            values = self.values()?;
-            self.types_of(&values)?;
-        }
-        Ok(Some(self.make(opcode, &[&values], &[], &[], Attrs::default())))
-    }
-
-    /// Whether `%a, … =` follows.
-    fn defines(&self) -> bool {
-        let mut c = self.p.c.clone();
-        loop {
-            if !c.eat("%") {
-                return false;
-            }
-            c.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.' | '-' | ':'));
-            if !c.eat(",") {
-                return c.eat("=");
-            }
-        }
-    }
-
-    fn condition(&mut self) -> Result<Option<Op>> {
-        self.p.c.expect("(")?;
-        let condition = self.value()?;
-        self.p.c.expect(")")?;
-        let mut values = Vec::new();
-        if self.p.c.peek() == Some('%') && !self.defines() {
-            values = self.values()?;
-            self.types_of(&values)?;
-        }
-        Ok(Some(self.make(C::Condition, &[&[condition], &values], &[], &[], Attrs::default())))
     }
 }
