@@ -42,6 +42,7 @@ CASES = [
     "pypto-lib/examples/advanced/topk.py",
     "pypto-lib/models/qwen3_14b/greedy_sample.py",
     "pypto-lib/models/qwen3_14b/topk_select.py",
+    "pypto-lib/models/deepseek_v4_flash_mtp/decode_indexer.py",
     "pypto/examples/beginner/01_hello_world.py",
     "pypto/examples/beginner/02_elementwise.py",
     "pypto/examples/beginner/03_scalar_ops.py",
