@@ -10,6 +10,7 @@
 
 mod attr;
 pub mod builder;
+pub mod effects;
 mod entity;
 mod function;
 pub mod infer;
