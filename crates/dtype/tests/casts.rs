@@ -1,6 +1,9 @@
 //! Casts against code that shares nothing with the crate: values are decoded by their definition, rounding is a search in
 //! the sorted list of all values of the destination, integers are rounded in exact fixed-point arithmetic.
 
+// The figures are for whoever asks for them with `--nocapture`.
+#![allow(clippy::print_stdout)]
+
 use dtype::DType::{self, *};
 use dtype::convert::{Profile, RoundMode, chain, convert, convert_slice, native};
 
@@ -251,6 +254,45 @@ fn widening_is_exact() {
     }
 }
 
+/// A cast of a 16-bit float to 8 bits, whole: the chain of the profile, each hop an oracle of its own.
+#[test]
+fn chains_from_16_to_8_bits_are_their_hops() {
+    let f16 = magnitudes(F16);
+    let mut counts = Vec::new();
+    for from in [F16, BF16] {
+        for to in [I8, U8] {
+            for profile in Profile::ALL {
+                let Some(hops) = chain(from, to, profile) else {
+                    counts.push(format!("{from} -> {to} on {profile}: refused"));
+                    continue;
+                };
+                for mode in MODES {
+                    for saturate in [false, true] {
+                        for bits in 0..=u16::MAX as u64 {
+                            let got = hops.iter().fold((bits, from), |(bits, from), &to| {
+                                (convert(bits, from, to, mode, saturate, profile), to)
+                            });
+                            let mut x = value(bits, from);
+                            for &hop in &hops[..hops.len() - 1] {
+                                x = match (hop, x) {
+                                    (F16, Some(v)) => value(float_cast(&f16, v, mode, profile, saturate), F16),
+                                    (F32, v) => v,
+                                    (_, None) => None,
+                                    (other, _) => panic!("no oracle for a hop to {other}"),
+                                };
+                            }
+                            let want = integer_cast(x, to, mode, saturate, profile);
+                            assert_eq!(got.0, want, "{bits:#06x} {from} -> {to}, {mode}, {saturate}, {profile}");
+                        }
+                    }
+                }
+                counts.push(format!("{from} -> {to} on {profile}: {} modes, saturating or not", MODES.len()));
+            }
+        }
+    }
+    println!("every one of 65536 inputs:\n{}", counts.join("\n"));
+}
+
 #[test]
 fn f32_rounds_to_integral_values() {
     let inputs = [0.0f32, -0.0, 0.5, -0.5, 1.5, 2.5, -2.5, 0.49999997, 8388607.5, 1e10, -1e-30, 3.7, -3.2];
@@ -287,8 +329,13 @@ fn integers_to_integers_exhaustively_from_16_bits() {
                 let modulus = 1i128 << to.bits();
                 let off = v.rem_euclid(modulus) as u64;
                 let on = v.clamp(low, high).rem_euclid(modulus) as u64;
-                assert_eq!(convert(bits, from, to, RoundMode::Round, false, Profile::A5), off, "{v} -> {to}");
-                assert_eq!(convert(bits, from, to, RoundMode::Round, true, Profile::A5), on, "{v} -> {to}, saturating");
+                for profile in Profile::ALL {
+                    for mode in MODES {
+                        let [o, n] = [false, true].map(|saturate| convert(bits, from, to, mode, saturate, profile));
+                        assert_eq!(o, off, "{v} -> {to}, {mode}, {profile}");
+                        assert_eq!(n, on, "{v} -> {to}, {mode}, {profile}, saturating");
+                    }
+                }
             }
         }
     }
