@@ -1,19 +1,32 @@
 """The programs of the op manual (docs/ops.md): each runs by itself, and asserts what NumPy says.
 
-Most are one operation on whole tiles and come from a template; those of control flow, scalars, tasks, memory and cores
-are written out. Which operations a program has is read from its levels, not declared here.
+Most are one operation on whole tiles and come from a template; those that need more are in `manual_kernels.py`. Which
+operations a program has is read from its levels, not declared here.
 """
 
-HEAD = "import numpy as np\nimport tilewright.language as pl\n"
+from manual_kernels import HEAD, KERNELS
 
-#: Operands of the template: shape, and how NumPy makes one (all finite, positive and apart from 0).
+#: Programs of one machine: what the other says of them.
+ONLY = {"random": ("a5", "instruction of a5")}
+
+#: Operands of the template: shape, element type, and how NumPy makes one.
 OPERANDS = {
-    "a": ("[16, 64]", "rng.uniform(0.5, 2, (16, 64)).astype({numpy})"),
-    "b": ("[16, 64]", "rng.uniform(0.5, 2, (16, 64)).astype({numpy})"),
-    "col": ("[16, 1]", "rng.uniform(0.5, 2, (16, 1)).astype({numpy})"),
-    "row": ("[1, 64]", "rng.uniform(0.5, 2, (1, 64)).astype({numpy})"),
-    "m": ("[64, 32]", "rng.uniform(0.5, 2, (64, 32)).astype({numpy})"),
-    "i": ("[16, 64]", "rng.integers(-99, 99, (16, 64)).astype({numpy})"),
+    "a": ("[16, 64]", "FP32", "rng.uniform(0.5, 2, (16, 64)).astype(np.float32)"),
+    "b": ("[16, 64]", "FP32", "rng.uniform(0.5, 2, (16, 64)).astype(np.float32)"),
+    "signed": ("[16, 64]", "FP32", "rng.uniform(-9, 9, (16, 64)).astype(np.float32)"),
+    "slope": ("[16, 64]", "FP32", "rng.uniform(0.01, 0.3, (16, 64)).astype(np.float32)"),
+    "col": ("[16, 1]", "FP32", "rng.uniform(0.5, 2, (16, 1)).astype(np.float32)"),
+    "row": ("[1, 64]", "FP32", "rng.uniform(0.5, 2, (1, 64)).astype(np.float32)"),
+    "m": ("[64, 32]", "FP32", "rng.uniform(0.5, 2, (64, 32)).astype(np.float32)"),
+    "bias": ("[1, 32]", "FP32", "rng.uniform(0.5, 2, (1, 32)).astype(np.float32)"),
+    "i": ("[16, 64]", "INT32", "rng.integers(-99, 99, (16, 64)).astype(np.int32)"),
+    "divisor": ("[16, 64]", "INT32", "rng.integers(1, 9, (16, 64)).astype(np.int32)"),
+    "word": ("[16, 64]", "INT32", "rng.integers(-(2**31), 2**31, (16, 64)).astype(np.int32)"),
+    "mask": ("[16, 64]", "INT32", "rng.integers(-(2**31), 2**31, (16, 64)).astype(np.int32)"),
+    "count": ("[16, 64]", "INT32", "rng.integers(0, 32, (16, 64)).astype(np.int32)"),
+    "flat": ("[16, 64]", "INT32", "rng.integers(0, 1024, (16, 64)).astype(np.int32)"),
+    "places": ("[16, 64]", "INT32", "rng.permutation(1024).reshape(16, 64).astype(np.int32)"),
+    "index": ("[16, 64]", "INT32", "rng.integers(0, 64, (16, 64)).astype(np.int32)"),
 }
 
 _TEMPLATE = """
@@ -29,17 +42,18 @@ np.testing.assert_allclose(example({names}), {numpy}, rtol={rtol})
 """
 
 
-def one(tile, numpy, *operands, result="[16, 64]", dtype="FP32", to=None, rtol="1e-5"):
-    kinds = {"FP32": "np.float32", "INT32": "np.int32", "FP16": "np.float16", "INT8": "np.int8"}
-    params = "".join(f"{o}: pl.Tensor[{OPERANDS[o][0]}, pl.{dtype}], " for o in operands)
-    made = "\n".join(f"{o} = {OPERANDS[o][1].format(numpy=kinds[dtype])}" for o in operands)
+def one(tile, numpy, *operands, result="[16, 64]", to=None, rtol="1e-5"):
+    """The result has the first operand's element type, unless `to` says otherwise."""
+    params = "".join(f"{o}: pl.Tensor[{OPERANDS[o][0]}, pl.{OPERANDS[o][1]}], " for o in operands)
+    made = "\n".join(f"{o} = {OPERANDS[o][2]}" for o in operands)
     return HEAD + _TEMPLATE.format(
-        params=params, result=result, to=to or dtype, tile=tile.format(**{o: f"{o}[:, :]" for o in operands}),
-        made=made, names=", ".join(operands), numpy=numpy, rtol=rtol,
+        params=params, result=result, to=to or OPERANDS[operands[0]][1],
+        tile=tile.format(**{o: f"{o}[:, :]" for o in operands}), made=made, names=", ".join(operands), numpy=numpy,
+        rtol=rtol,
     )  # fmt: skip
 
 
-PROGRAMS = {
+TILES = {
     "add": one("pl.add({a}, {b})", "a + b", "a", "b"),
     "sub": one("pl.sub({a}, {b})", "a - b", "a", "b"),
     "mul": one("pl.mul({a}, {b})", "a * b", "a", "b"),
@@ -57,16 +71,66 @@ PROGRAMS = {
     "sqrt": one("pl.sqrt({a})", "np.sqrt(a)", "a"),
     "rsqrt": one("pl.rsqrt({a})", "1 / np.sqrt(a)", "a"),
     "recip": one("pl.recip({a})", "1 / a", "a"),
-    "abs": one("pl.abs({i})", "np.abs(i)", "i", dtype="INT32"),
+    "abs": one("pl.abs({i})", "np.abs(i)", "i"),
     "neg": one("pl.neg({a})", "-a", "a"),
     "relu": one("pl.relu(pl.sub({a}, 1.0))", "np.maximum(a - 1, 0)", "a"),
+    "lrelu": one("pl.lrelu({signed}, 0.1)", "np.where(signed > 0, signed, 0.1 * signed)", "signed"),
+    "prelu": one("pl.prelu({signed}, {slope})", "np.where(signed > 0, signed, slope * signed)", "signed", "slope"),
+    "fmod": one("pl.fmod({signed}, {b})", "np.fmod(signed, b)", "signed", "b"),
+    "fmods": one("pl.fmods({signed}, 2.5)", "np.fmod(signed, 2.5)", "signed"),
+    "rem": one("pl.rem({i}, {divisor})", "np.mod(i, divisor)", "i", "divisor"),
+    "rems": one("pl.rems({i}, 7)", "np.mod(i, 7)", "i"),
+    "and_": one("pl.and_({word}, {mask})", "word & mask", "word", "mask"),
+    "ands": one("pl.ands({word}, 255)", "word & 255", "word"),
+    "or_": one("pl.or_({word}, {mask})", "word | mask", "word", "mask"),
+    "ors": one("pl.ors({word}, 255)", "word | 255", "word"),
+    "xor": one("pl.xor({word}, {mask})", "word ^ mask", "word", "mask"),
+    "xors": one("pl.xors({word}, 255)", "word ^ 255", "word"),
+    "not_": one("pl.not_({word})", "~word", "word"),
+    "shl": one("pl.shl({word}, {count})", "word << count", "word", "count"),
+    "shls": one("pl.shls({word}, 3)", "word << 3", "word"),
+    "shr": one("pl.shr({word}, {count})", "word >> count", "word", "count"),
+    "shrs": one("pl.shrs({word}, 3)", "word >> 3", "word"),
+    "sel": one(
+        "pl.sel(pl.tile.cmp({a}, {b}, cmp_type=2), {signed}, {b})", "np.where(a < b, signed, b)", "a", "b", "signed"
+    ),
+    "part_add": one(
+        "pl.part_add({a}, pl.slice({b}, [16, 64], [0, 0], valid_shape=[10, 64]))",
+        "np.concatenate([a[:10] + b[:10], a[10:]])",
+        "a",
+        "b",
+    ),
+    "part_mul": one(
+        "pl.part_mul({a}, pl.slice({b}, [16, 64], [0, 0], valid_shape=[10, 64]))",
+        "np.concatenate([a[:10] * b[:10], a[10:]])",
+        "a",
+        "b",
+    ),
+    "part_max": one(
+        "pl.part_max({a}, pl.slice({b}, [16, 64], [0, 0], valid_shape=[10, 64]))",
+        "np.concatenate([np.maximum(a[:10], b[:10]), a[10:]])",
+        "a",
+        "b",
+    ),
+    "part_min": one(
+        "pl.part_min({a}, pl.slice({b}, [16, 64], [0, 0], valid_shape=[10, 64]))",
+        "np.concatenate([np.minimum(a[:10], b[:10]), a[10:]])",
+        "a",
+        "b",
+    ),
     "cast": one("pl.cast({a}, pl.INT32, mode='floor')", "np.floor(a)", "a", to="INT32"),
     "row_sum": one("pl.row_sum({a})", "a.sum(axis=1, keepdims=True)", "a", result="[16, 1]"),
     "row_max": one("pl.row_max({a})", "a.max(axis=1, keepdims=True)", "a", result="[16, 1]"),
     "row_min": one("pl.row_min({a})", "a.min(axis=1, keepdims=True)", "a", result="[16, 1]"),
+    "row_prod": one("pl.row_prod({a})", "a.prod(axis=1, keepdims=True)", "a", result="[16, 1]"),
+    "row_argmax": one("pl.row_argmax({a})", "a.argmax(axis=1)[:, None]", "a", result="[16, 1]", to="INT32"),
+    "row_argmin": one("pl.row_argmin({a})", "a.argmin(axis=1)[:, None]", "a", result="[16, 1]", to="INT32"),
     "col_sum": one("pl.col_sum({a})", "a.sum(axis=0, keepdims=True)", "a", result="[1, 64]"),
     "col_max": one("pl.col_max({a})", "a.max(axis=0, keepdims=True)", "a", result="[1, 64]"),
     "col_min": one("pl.col_min({a})", "a.min(axis=0, keepdims=True)", "a", result="[1, 64]"),
+    "col_prod": one("pl.col_prod({a})", "a.prod(axis=0, keepdims=True)", "a", result="[1, 64]"),
+    "col_argmax": one("pl.col_argmax({a})", "a.argmax(axis=0)[None]", "a", result="[1, 64]", to="INT32"),
+    "col_argmin": one("pl.col_argmin({a})", "a.argmin(axis=0)[None]", "a", result="[1, 64]", to="INT32"),
     "row_expand": one("pl.row_expand({a}, {col})", "np.broadcast_to(col, a.shape)", "a", "col"),
     "row_expand_add": one("pl.row_expand_add({a}, {col})", "a + col", "a", "col"),
     "row_expand_sub": one("pl.row_expand_sub({a}, {col})", "a - col", "a", "col"),
@@ -84,208 +148,34 @@ PROGRAMS = {
     "expands": one("pl.expands({a}, 3.0)", "np.full_like(a, 3)", "a"),
     "matmul": one("pl.matmul({a}, {m})", "a @ m", "a", "m", result="[16, 32]"),
     "matmul_acc": one("pl.matmul_acc(pl.matmul({a}, {m}), {a}, {m})", "2 * (a @ m)", "a", "m", result="[16, 32]"),
+    "matmul_bias": one("pl.matmul_bias({a}, {m}, {bias})", "a @ m + bias", "a", "m", "bias", result="[16, 32]"),
     "transpose": one("pl.transpose({a}, 0, 1)", "a.T", "a", result="[64, 16]"),
     "reshape": one("pl.reshape({a}, [32, 32])", "a.reshape(32, 32)", "a", result="[32, 32]"),
     "concat": one("pl.concat({a}, {b})", "np.concatenate([a, b], axis=1)", "a", "b", result="[16, 128]"),
-    "arange": one("pl.add({i}, pl.arange(0, [1, 64], dtype=pl.INT32))", "i + np.arange(64)", "i", dtype="INT32"),
+    "arange": one("pl.add({i}, pl.arange(0, [1, 64], dtype=pl.INT32))", "i + np.arange(64)", "i"),
     "slice": one("pl.add(pl.slice({a}, [8, 32], [4, 32]), 1.0)", "a[4:12, 32:] + 1", "a", result="[8, 32]"),
-    "fillpad": HEAD
-    + """
-@pl.jit
-def example(x: pl.Tensor[[16, 64], pl.FP32], n: pl.Scalar[pl.INDEX], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        ragged = pl.slice(x, [16, 64], [0, 0], valid_shape=[n, 64])
-        y[:, :] = pl.fillpad(pl.add(ragged, 1.0), pad_value=pl.PadValue.zero)
-    return y
-
-x = np.ones((16, 64), np.float32)
-y = example(x, 5)
-assert (y[:5] == 2).all() and (y[5:] == 0).all()
-""",
-    "assemble": HEAD
-    + """
-@pl.jit
-def example(x: pl.Tensor[[8, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        tile = pl.full([16, 64], dtype=pl.FP32, value=7.0)
-        tile = pl.assemble(tile, pl.add(x[:, :], 1.0), [4, 0])
-        y[:, :] = tile
-    return y
-
-x = np.arange(512, dtype=np.float32).reshape(8, 64)
-want = np.full((16, 64), 7, np.float32)
-want[4:12] = x + 1
-np.testing.assert_array_equal(example(x), want)
-""",
-    "elements of a tile": HEAD
-    + """
-@pl.jit
-def example(x: pl.Tensor[[1, 64], pl.FP32], y: pl.Out[pl.Tensor[[1, 64], pl.FP32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        tile = pl.add(x[:, :], 0.0)
-        first = pl.read(tile, [0, 0])
-        pl.write(tile, [0, 1], first)
-        y[:, :] = tile
-    return y
-
-x = np.arange(1, 65, dtype=np.float32).reshape(1, 64)
-want = x.copy()
-want[0, 1] = x[0, 0]
-np.testing.assert_array_equal(example(x), want)
-""",
-    "for": HEAD
-    + """
-@pl.jit
-def example(x: pl.Tensor[[64, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        total = x[0:16, :]
-        for r in pl.range(16, 64, 16):
-            total = pl.add(total, x[r : r + 16, :])
-        y[:, :] = total
-    return y
-
-x = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
-np.testing.assert_array_equal(example(x), x.reshape(4, 16, 64).sum(axis=0))
-""",
-    "if": HEAD
-    + """
-@pl.jit
-def example(x: pl.Tensor[[32, 64], pl.FP32], y: pl.Out[pl.Tensor[[32, 64], pl.FP32]]):
-    for r in pl.range(0, 32, 16):
-        with pl.at(level=pl.Level.CORE_GROUP):
-            tile = x[r : r + 16, :]
-            if r > 0:
-                tile = pl.mul(tile, 2.0)
-            else:
-                tile = pl.neg(tile)
-            y[r : r + 16, :] = tile
-    return y
-
-x = np.ones((32, 64), np.float32)
-y = example(x)
-assert (y[:16] == -1).all() and (y[16:] == 2).all()
-""",
-    "while": HEAD
-    + """
-@pl.jit
-def example(n: pl.Tensor[[1], pl.INT32], y: pl.Out[pl.Tensor[[1], pl.INT32]]):
-    steps = pl.const(0, pl.INT32)
-    value = pl.read(n, [0])
-    while value > 1:
-        value = value // 2
-        steps = steps + 1
-    pl.write(y, [0], steps)
-    return y
-
-assert example(np.array([40], np.int32)) == 5
-""",
-    "scalars": HEAD
-    + """
-@pl.jit
-def example(n: pl.Tensor[[2], pl.INT32], y: pl.Out[pl.Tensor[[16], pl.INT32]]):
-    a, b = pl.read(n, [0]), pl.read(n, [1])
-    results = [
-        a + b, a - b, a * b, a // b, a % b, pl.min(a, b), pl.max(a, b), a & b, a | b, a ^ b, a << b, a >> b, ~a, -a
-    ]
-    for i in pl.unroll(14):
-        pl.write(y, [i], results[i])
-    pl.write(y, [14], a if a > b else b)
-    pl.write(y, [15], pl.cast(pl.cast(a, pl.FP32) * 2.5, pl.INT32))
-    return y
-
-a, b = 37, 3
-want = [a + b, a - b, a * b, a // b, a % b, 3, 37, a & b, a | b, a ^ b, a << b, a >> b, ~a, -a, 37, 92]
-np.testing.assert_array_equal(example(np.array([a, b], np.int32)), want)
-""",
-    "tensors": HEAD
-    + """
-N = pl.dynamic("N")
-
-@pl.jit
-def example(x: pl.Tensor[[N, 64], pl.FP32], y: pl.Out[pl.Tensor[[64, 16], pl.FP32]]):
-    rows = pl.tensor.dim(x, 0)
-    t = pl.create_tensor([16, 64], dtype=pl.FP32)
-    last = pl.slice(x, [16, 64], [rows - 16, 0])
-    with pl.at(level=pl.Level.CORE_GROUP):
-        t[:, :] = pl.add(last[:, :], 1.0)
-    flat = pl.reshape(t, [1, 1024])
-    with pl.at(level=pl.Level.CORE_GROUP):
-        flat[:, :] = pl.mul(flat[:, :], 2.0)
-    turned = pl.transpose(t, 0, 1)
-    with pl.at(level=pl.Level.CORE_GROUP):
-        y[:, :] = turned[:, :]
-    return y
-
-x = np.arange(48 * 64, dtype=np.float32).reshape(48, 64)
-np.testing.assert_array_equal(example(x), (2 * (x[-16:] + 1)).T)
-""",
-    "tasks": HEAD
-    + """
-@pl.jit
-def example(x: pl.Tensor[[64, 64], pl.FP32], y: pl.Out[pl.Tensor[[16, 64], pl.FP32]]):
-    parts = pl.create_tensor([64, 64], dtype=pl.FP32)
-    made = pl.array.create(4, pl.TASK_ID)
-    before = pl.system.task_invalid()
-    for p in pl.range(4):
-        with pl.at(level=pl.Level.CORE_GROUP, name_hint="produce", deps=[before]) as tid:
-            parts[p * 16 : p * 16 + 16, :] = pl.exp(x[p * 16 : p * 16 + 16, :])
-        made[p] = tid
-    joined = pl.system.task_dummy(deps=[made, made[0]])
-    with pl.at(level=pl.Level.CORE_GROUP, name_hint="consume", deps=[joined]):
-        total = parts[0:16, :]
-        for p in pl.range(1, 4):
-            total = pl.add(total, parts[p * 16 : p * 16 + 16, :])
-        y[:, :] = total
-    return y
-
-x = np.linspace(-1, 1, 64 * 64, dtype=np.float32).reshape(64, 64)
-np.testing.assert_allclose(example(x), np.exp(x).reshape(4, 16, 64).sum(axis=0), rtol=1e-5)
-""",
-    "blocks": HEAD
-    + """
-@pl.jit
-def example(x: pl.Tensor[[64, 64], pl.FP32], y: pl.Out[pl.Tensor[[64, 64], pl.FP32]]):
-    with pl.spmd(4, sync_start=True):
-        block, blocks = pl.get_block_idx(), pl.get_block_num()
-        y[block * 16 : block * 16 + 16, :] = pl.add(x[block * 16 : block * 16 + 16, :], 1.0)
-        pl.system.syncall(core_type="aiv_only")
-        other = (block + 1) % blocks * 16
-        neighbour = y[other : other + 16, :]
-        pl.system.syncall(core_type="aiv_only")
-        y[block * 16 : block * 16 + 16, :] = neighbour
-    return y
-
-x = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)
-np.testing.assert_array_equal(example(x), np.roll(x + 1, -16, axis=0))
-""",
-    "scalars of a core": HEAD
-    + """
-@pl.jit
-def example(n: pl.Tensor[[8], pl.INT32], y: pl.Out[pl.Tensor[[8], pl.INT32]]):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        for i in pl.range(8):
-            pl.write(y, [i], pl.read(n, [7 - i]) + 1)
-    return y
-
-n = np.arange(8, dtype=np.int32)
-np.testing.assert_array_equal(example(n), n[::-1] + 1)
-""",
-    "cube and vector": HEAD
-    + """
-@pl.jit
-def example(
-    a: pl.Tensor[[16, 64], pl.FP32],
-    b: pl.Tensor[[64, 32], pl.FP32],
-    c: pl.Tensor[[32, 32], pl.FP32],
-    y: pl.Out[pl.Tensor[[16, 32], pl.FP32]],
-):
-    with pl.at(level=pl.Level.CORE_GROUP):
-        product = pl.exp(pl.mul(pl.matmul(a[:, :], b[:, :]), 0.01))
-        y[:, :] = pl.add(pl.matmul(product, c[:, :]), 1.0)
-    return y
-
-rng = np.random.default_rng(0)
-a, b, c = (rng.uniform(-1, 1, s).astype(np.float32) for s in ((16, 64), (64, 32), (32, 32)))
-np.testing.assert_allclose(example(a, b, c), np.exp(a @ b * 0.01) @ c + 1, rtol=1e-4, atol=1e-4)
-""",
+    "tri": one("pl.mul({a}, pl.tri(0, [16, 64], dtype=pl.FP32))", "np.tril(a)", "a"),
+    "move": one("pl.move({a})", "a", "a"),
+    "reinterpret_view": one(
+        "pl.shrs(pl.reinterpret_view({a}, pl.INT32), 23)", "a.view(np.int32) >> 23", "a", to="INT32"
+    ),
+    "gather": one(
+        "pl.gather({a}, dim=-1, index={index})",
+        "np.take_along_axis(a, index, axis=1)",
+        "a",
+        "index",
+    ),
+    "tile.gather": one("pl.tile.gather({a}, {flat})", "a.reshape(-1)[flat]", "a", "flat"),
+    "gather_mask": one("pl.gather({a}, mask_pattern=1)", "a[:, ::2]", "a", result="[16, 32]"),
+    "tile.scatter": one(
+        "pl.tile.scatter({a}, {places}, [16, 64])",
+        "a.reshape(-1)[np.argsort(places.reshape(-1))].reshape(16, 64)",
+        "a",
+        "places",
+    ),  # fmt: skip
+    "scatter_mask": one(
+        "pl.tile.scatter_mask({a}, 1)", "np.stack([a, 0 * a], axis=2).reshape(16, 128)", "a", result="[16, 128]"
+    ),
 }
+
+PROGRAMS = TILES | KERNELS

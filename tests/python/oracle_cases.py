@@ -186,8 +186,13 @@ def expdif(cx, a, v):
 
 
 def remainder(cx, a, b):
-    """a − ⌊a / b⌋ · b for integers: the divisor's sign."""
-    return exact(cx, lambda x, y: x % y, a, b)
+    """The divisor's sign; floats by quotients, every step rounded to f32 (`isa.md` §2.2)."""
+    if not cx.float:
+        return exact(cx, lambda x, y: x % y, a, b)
+    x, y = a.astype(np.float32), b.astype(np.float32)
+    with np.errstate(all="ignore"):
+        rest = x - np.floor(x / y) * y
+        return cx.round(np.where(rest * y < 0, rest + y, rest))
 
 
 def fmod(cx, a, b):
@@ -206,6 +211,16 @@ def shift(left):
 
 def transposed(cx, a):
     return a.T
+
+
+def product_and(times):
+    """A product, `times` over, plus the third operand if there is one."""
+
+    def expected(cx, a, b, *start):
+        total = matmul()(cx, a, b) * times
+        return (total + start[0]).astype(total.dtype) if start else total.astype(total.dtype)
+
+    return expected
 
 
 def matmul(transpose_a=False, transpose_b=False):
@@ -322,6 +337,32 @@ def sorted_records(cx, a):
     return np.column_stack([values.view(np.uint16), zeros, halves_of]).view(cx.dtype).reshape(1, -1)
 
 
+def assembled(cx, a, b):
+    out = a.copy()
+    out[4:12] = b
+    return out
+
+
+def spread(cx, a):
+    """To the odd columns."""
+    return np.stack([np.zeros_like(a), a], axis=2).reshape(ROWS, 2 * COLS)
+
+
+def blocks_of(cx, a, offsets):
+    """Each offset, in bytes, names 32 bytes."""
+    size = 32 // a.itemsize
+    return a.reshape(-1, size)[offsets // 32].reshape(ROWS, -1)
+
+
+def row_indices(rng, dtype, shape):
+    return rng.integers(0, ROWS, shape).astype(dtype)
+
+
+def offsets(rng, dtype, shape):
+    """Of blocks that a matrix of any element type has."""
+    return (rng.integers(0, ROWS * COLS // 32, shape) * 32).astype(dtype)
+
+
 def triangle(upper):
     def expected(cx, a):
         # Below and on diagonal 2; from diagonal 1 on.
@@ -359,9 +400,27 @@ def moves():
     yield Case("sin", "pl.sin({a})", sine(False), dtypes={"FP32": FLOATS["FP32"]}, draw=drawn(finite))
     yield Case("cos", "pl.cos({a})", sine(True), dtypes={"FP32": FLOATS["FP32"]}, draw=drawn(finite))
     yield Case("sel", "pl.sel(pl.tile.cmp({a}, {b}, cmp_type=2), {a}, {b})", picked, two)
+    below = lambda cx, a, b: np.where(widened(cx, a)[0] < 3, a, b)  # noqa: E731
+    yield Case("cmps", "pl.sel(pl.cmps({a}, 3, cmp_type=2), {a}, {b})", below, two)
+    scratch = "pl.create_tile([1, 32], dtype=pl.UINT8)"
+    five = lambda cx, a: below(cx, a, np.full_like(a, 5))  # noqa: E731
+    yield Case("sels", f"pl.sels(pl.cmps({{a}}, 3, cmp_type=2), {{a}}, {scratch}, 5)", five)
+    yield Case("move", "pl.move({a})", lambda cx, a: a)
+    yield Case("assemble", "pl.assemble(pl.move({a}), {b}, [4, 0])", assembled, (MATRIX, (8, COLS)))
+    yield Case("scatter_mask", "pl.tile.scatter_mask({a}, 2)", spread, result=(ROWS, 2 * COLS))
     for dtype in DTYPES:
         only = {dtype: DTYPES[dtype]}
         given = (dtype, "INT32")
+        rows = (MATRIX, (1, 16))
+        yield Case(
+            "mgather", "pl.mgather(a, {b})", lambda cx, a, i: a[i[0]], rows, (16, COLS), dtypes=only, given=given,
+            draw=lambda rng, i, d, shape: (values if i == 0 else row_indices)(rng, d, shape),
+        )  # fmt: skip
+        yield Case(
+            "gatherb", "pl.gatherb({a}, {b})", blocks_of, (MATRIX, (ROWS, 8)),
+            (ROWS, 256 // DTYPES[dtype].itemsize), dtypes=only,
+            given=(dtype, "UINT32"), draw=lambda rng, i, d, shape: (values if i == 0 else offsets)(rng, d, shape),
+        )  # fmt: skip
         yield Case(
             "gather",
             "pl.gather({a}, dim=-1, index={b})",
@@ -535,10 +594,9 @@ def cases():
             oracle = argument(function, number)
             yield Case(name, f"pl.{name}({{a}})", oracle, result=result, to="INT32", draw=draw)
     for name, oracle in [("rem", remainder), ("fmod", fmod)]:
-        dtypes = INTEGERS if name == "rem" else DTYPES
-        yield Case(name, f"pl.{name}({{a}}, {{b}})", oracle, two, dtypes=dtypes, draw=drawn(values, nonzero))
+        yield Case(name, f"pl.{name}({{a}}, {{b}})", oracle, two, draw=drawn(values, nonzero))
         scalar = (lambda f: lambda cx, a: f(cx, a, np.full_like(a, 3)))(oracle)
-        yield Case(f"{name}s", f"pl.{name}s({{a}}, 3)", scalar, dtypes=dtypes)
+        yield Case(f"{name}s", f"pl.{name}s({{a}}, 3)", scalar)
     for name, symbol in [("and_", np.bitwise_and), ("or_", np.bitwise_or), ("xor", np.bitwise_xor)]:
         oracle = elementwise(symbol)
         yield Case(name, f"pl.{name}({{a}}, {{b}})", oracle, two, dtypes=INTEGERS)
@@ -586,6 +644,16 @@ def cases():
                 to=to,
                 draw=drawn(small),
             )
+    for dtype in DTYPES:
+        to = out.get(dtype, "FP32")
+        only = {dtype: DTYPES[dtype]}
+        both = ((32, 64), (64, 32))
+        yield Case(
+            "matmul_bias", "pl.matmul_bias({a}, {b}, {c})", product_and(1), (*both, (1, 32)), (32, 32), dtypes=only,
+            to=to, given=(dtype, dtype, to), draw=drawn(small),
+        )  # fmt: skip
+        twice = f"pl.matmul_acc(pl.matmul({{a}}, {{b}}, out_dtype=pl.{to}), {{a}}, {{b}})"
+        yield Case("matmul_acc", twice, product_and(2), both, (32, 32), dtypes=only, to=to, draw=drawn(small))
     yield from moves()
     for to in DTYPES:
         for mode in ("rint", "round", "floor", "ceil", "trunc"):

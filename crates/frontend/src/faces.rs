@@ -333,6 +333,11 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FACES.iter().filter(|f| !matches!(f.meaning, Unsupported)).map(|f| f.name.rsplit('.').next().unwrap_or(f.name))
 }
 
+/// Every supported name with its parameters (see the head of this file), for the op manual.
+pub fn signatures() -> impl Iterator<Item = (&'static str, &'static str)> {
+    FACES.iter().filter(|f| !matches!(f.meaning, Unsupported)).map(|f| (f.name, f.signature))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -51,6 +51,7 @@ pub use environment::{
     ArgSpec, DimSpec, Environment, FunctionId, FunctionKind, FunctionSource, Known, Lookup, ParamKind, ParamSpec,
 };
 
+pub use faces::signatures;
 pub use survey::survey;
 
 use chip::Arch;

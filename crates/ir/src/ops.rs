@@ -450,6 +450,59 @@ pub enum Opcode {
 
 use Opcode as C;
 
+/// A part of the table: operations of one kind, one after the other.
+pub struct Family {
+    pub title: &'static str,
+    /// What all of them have in common.
+    pub note: &'static str,
+    first: Opcode,
+}
+
+const fn family(first: Opcode, title: &'static str, note: &'static str) -> Family {
+    Family { title, note, first }
+}
+
+/// The families, in the order of the table; each goes up to the first operation of the next.
+pub static FAMILIES: [Family; 25] = [
+    family(C::For, "Control flow", ""),
+    family(C::Const, "Scalars", ""),
+    family(C::TaskInvalid, "Tasks and arrays", ""),
+    family(C::TensorCreate, "Tensors", "Handles to views of global memory."),
+    family(C::Submit, "Submission", ""),
+    family(C::Load, "Between global memory and tiles, tensor level", ""),
+    family(C::MakeTensorView, "Between global memory and tiles, kernels", ""),
+    family(C::AllocTile, "Tile buffers and views of them", ""),
+    family(C::TAdd, "Elementwise", ""),
+    family(
+        C::TCmp,
+        "Masks",
+        "A mask is a u8 tile with one bit per element: element (r, c) is bit c mod 8, lowest first, of byte c / 8 in row r. A row has its bits rounded up to 32 bytes.",
+    ),
+    family(C::TExpandS, "Fills", ""),
+    family(C::TRowSum, "Reductions", ""),
+    family(C::TRowExpand, "Row and column vectors", ""),
+    family(
+        C::TGather,
+        "Gathers, scatters, sorts",
+        "A *flat* index counts elements in row-major order over a tile's physical extent. Patterns of columns: 1 the even ones, 2 the odd ones, 3 to 6 every fourth from column 0 to 3 on, 7 all.",
+    ),
+    family(C::TMatmul, "Products and transposes", ""),
+    family(C::GetBlockIdx, "Blocks, cores, FIFOs", ""),
+    family(
+        C::Call,
+        "Only in `.pto` text",
+        "Read, verified, kept and printed; executors refuse them by name. So it is with those of the families that follow.",
+    ),
+    family(C::Section, "Text: cores and pointers", ""),
+    family(C::AllocTiles, "Text: descriptors of tiles", ""),
+    family(C::SetFlag, "Text: order between pipes, cores and functions", ""),
+    family(C::InitL2g2lPipe, "Text: FIFOs", ""),
+    family(C::TPrefetch, "Text: transfers and the fix pipe", ""),
+    family(C::TGemv, "Text: products of a row and of scaled formats", ""),
+    family(C::TAxpy, "Text: elementwise", ""),
+    family(C::CommTGet, "Text: between ranks", ""),
+];
+
 /// The table, in the order of [`Opcode`].
 pub static TABLE: [OpInfo; 281] = [
     // Control flow.
@@ -496,12 +549,12 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::TensorStride, "tensor_stride", &[one("tensor", Kind::Tensor)], Results(1), O, "A stride of a tensor at run time (index).").attrs(&[need("axis", Int)]),
     OpInfo::new(C::Read, "read", &[one("tensor", Kind::Tensor), many("indices", Kind::Int)], Results(1), T.or(S).or(O), "Reads one element. In the orchestration it waits for every earlier task that writes those bytes (semantics rule 19); in a scope it is a scalar load of the core (rule 20).").from(Doc),
     OpInfo::new(C::Write, "write", &[one("tensor", Kind::Tensor), many("indices", Kind::Int), one("value", Kind::Scalar)], Results(0), T.or(S).or(O), "Writes one element of the tensor's type; ordered as `read`.").from(Doc),
-    OpInfo::new(C::Submit, "submit", &[many("args", Kind::Any), many("deps", Kind::Task), opt("blocks", Kind::Int)], Results(1), O, "Submits a task: one kernel, or a cube and a vector kernel that share the arguments (a mixed task, one block a cluster). `directions` says per argument what the kernels do to it; a `workspace` argument is a tensor private to the task and orders nothing. `access` argument regions are found by the runtime. Yields the task's id.").attrs(&[need("kernels", Symbols), need("name", Text), need("directions", Text), may("sync_start", Bool)]),
+    OpInfo::new(C::Submit, "submit", &[many("args", Kind::Any), many("deps", Kind::Task), opt("blocks", Kind::Int)], Results(1), O, "Submits a task: one kernel, or a cube and a vector kernel that share the arguments (a mixed task, one block a cluster). `directions` says per argument what the kernels do to it; a `workspace` argument is a tensor private to the task and orders nothing. Which bytes of them it touches is found by the runtime. Yields the task's id.").attrs(&[need("kernels", Symbols), need("name", Text), need("directions", Text), may("sync_start", Bool)]),
     // Between global memory and tiles, tensor level.
     OpInfo::new(C::Load, "load", &[one("tensor", Kind::Tensor), many("offsets", Kind::Int), many("valid", Kind::Int)], Results(1), S, "Copies the box at `offsets`, of `sizes` elements, into a new tile whose shape is `sizes` without the axes in `drop`. Only the valid region is read; the rest is undefined. Reading beyond the tensor is a run error.").attrs(&[need("sizes", Ints), may("drop", Ints)]).from(Doc),
     OpInfo::new(C::Store, "store", &[one("tile", Kind::Tile), one("tensor", Kind::Tensor), many("offsets", Kind::Int)], Results(0), S, "Copies the valid region of a tile to the box of `sizes` elements at `offsets`, whose extents other than 1 are those of the tile. Element types are equal.").attrs(&[need("sizes", Ints), may("atomic", Word(&["add"]))]).from(Doc),
-    OpInfo::new(C::Gather, "gather", &[one("tensor", Kind::Tensor), one("indices", Kind::Tile)], Results(1), S, "A tile gathered from global memory. `row`: indices [1, n] select rows of a matrix; the tile is [n, columns]. `elem`: the tile has the shape of the indices, which count elements in row-major order. An index out of range is an error, or as `out_of_range` says.").attrs(&[need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_READS))]).from(Doc),
-    OpInfo::new(C::Scatter, "scatter", &[one("tile", Kind::Tile), one("indices", Kind::Tile), one("tensor", Kind::Tensor)], Results(0), S, "The reverse of `gather`: writes rows or elements of a tensor, in row-major order over the indices; the last of equals wins. `atomic` combines with what is there.").attrs(&[need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_WRITES)), may("atomic", Word(&["add", "max", "min"]))]).from(Doc),
+    OpInfo::new(C::Gather, "gather", &[one("tensor", Kind::Tensor), one("indices", Kind::Tile)], Results(1), S, "A tile gathered from global memory. `row`: indices [1, n] select rows of a matrix; the tile is [n, columns]. `elem`: the tile has the shape of the indices, which count elements in row-major order. An index out of range is a run error, or as `out_of_range` says: the nearest index, the remainder, or zeros.").attrs(&[need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_READS))]).from(Doc),
+    OpInfo::new(C::Scatter, "scatter", &[one("tile", Kind::Tile), one("indices", Kind::Tile), one("tensor", Kind::Tensor)], Results(0), S, "The reverse of `gather`: writes rows or elements of a tensor, in row-major order over the indices; the last of equals wins. `atomic` combines with what is there. An index out of range is a run error, or as `out_of_range` says: nothing is written, the nearest index, or the remainder.").attrs(&[need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_WRITES)), may("atomic", Word(&["add", "max", "min"]))]).from(Doc),
     OpInfo::new(C::TileCreate, "tile_create", &[], Results(1), S, "A tile with undefined contents (zero bytes)."),
     // Between global memory and tiles, kernels.
     OpInfo::new(C::MakeTensorView, "make_tensor_view", &[one("ptr", Kind::Ptr), many("shape", Kind::Int), many("strides", Kind::Int)], Results(1), K, "A view of global memory: an address with a shape and strides, one value per axis each.").attrs(&[may("layout", Word(VIEW_LAYOUTS))]).from(Doc),
@@ -515,12 +568,12 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::MScatter, "mscatter", &[one("source", Kind::Tile), one("indices", Kind::Tile)], Dest, K, "Scatters a tile to rows or elements of global memory, as `scatter` does at the tensor level.").attrs(&[may("scatterConflict", Word(&["default", "last"])), need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_WRITES)), may("atomic", Word(&["add", "max", "min"]))]).on(Pipe::BySpace, Source).beyond(&["scatterConflict"]).from(Golden),
     // Tile buffers and views of them.
     OpInfo::new(C::AllocTile, "alloc_tile", &[opt("addr", Kind::Int), opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "A tile buffer. `valid_row`, `valid_col` give the dynamic valid extents. `addr`: its byte address in its space; without one the tile has storage of its own (an unplaced function).").from(Doc),
-    OpInfo::new(C::Subview, "subview", &[one("tile", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int), opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "A window of a tile, on the same bytes.").attrs(&[need("sizes", Ints)]).from(Doc),
+    OpInfo::new(C::Subview, "subview", &[one("tile", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int), opt("valid_row", Kind::Int), opt("valid_col", Kind::Int)], Results(1), K, "A window of a tile, on the same bytes: `sizes` rows and columns from (row, col) on, of which valid_row and valid_col are valid (absent: those of the type). Nothing moves.").attrs(&[need("sizes", Ints)]).from(Doc),
     OpInfo::new(C::TReshape, "treshape", &[one("source", Kind::Tile)], Results(1), SK, "The same elements in row-major order under another shape. A kernel's result is the same bytes (source and result row- or column-major without boxes); at the tensor level it is a new value.").from(Doc),
     OpInfo::new(C::Bitcast, "bitcast", &[one("source", Kind::Tile)], Results(1), SK, "The same bytes as elements of another type. A kernel's result is the same buffer; at the tensor level it is a new value. Source and result are fully valid.").from(Doc),
     OpInfo::new(C::SetValidShape, "set_validshape", &[one("tile", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int)], Tile, SK, "The tile with another valid region; nothing moves. Elements that become valid and were never written are undefined. A kernel's destination is the tile itself, of dynamic valid extents: it is read and written with the new ones from here on.").from(Doc),
-    OpInfo::new(C::TMov, "tmov", &[one("source", Kind::Tile)], Tile, SK, "Copies the valid region, between spaces and layouts in a kernel; the value form is a copy.").attrs(&[may("grpAxis", Word(&["axis0", "axis1"])), may("accToVecMode", Word(ACC_TO_VEC)), may("reluPreMode", Word(RELU))]).on(Pipe::BySpace, Destination).beyond(&["grpAxis", "accToVecMode", "reluPreMode"]).from(Golden),
-    OpInfo::new(C::TExtract, "textract", &[one("source", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int), many("valid", Kind::Int)], Tile, SK, "dst[i, j] = source[row + i, col + j].").attrs(&[may("accToVecMode", Word(ACC_TO_VEC)), may("reluPreMode", Word(RELU))]).on(Pipe::BySpace, Destination).beyond(&["accToVecMode", "reluPreMode"]).from(Golden),
+    OpInfo::new(C::TMov, "tmov", &[one("source", Kind::Tile)], Tile, SK, "Copies the valid region: between buffers and layouts in a kernel; at the tensor level the value form is a copy.").attrs(&[may("grpAxis", Word(&["axis0", "axis1"])), may("accToVecMode", Word(ACC_TO_VEC)), may("reluPreMode", Word(RELU))]).on(Pipe::BySpace, Destination).beyond(&["grpAxis", "accToVecMode", "reluPreMode"]).from(Golden),
+    OpInfo::new(C::TExtract, "textract", &[one("source", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int), many("valid", Kind::Int)], Tile, SK, "dst[i, j] = source[row + i, col + j] over dst's valid region; in a kernel also from one buffer to another (Mat to Left or Right).").attrs(&[may("accToVecMode", Word(ACC_TO_VEC)), may("reluPreMode", Word(RELU))]).on(Pipe::BySpace, Destination).beyond(&["accToVecMode", "reluPreMode"]).from(Golden),
     OpInfo::new(C::TInsert, "tinsert", &[one("source", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int)], Dest, SK, "dst[row + i, col + j] = source[i, j] over the source's valid region; the rest of the destination keeps its contents.").attrs(&[may("tinsertMode", Word(&["split2", "split4"])), may("accToVecMode", Word(ACC_TO_VEC)), may("reluPreMode", Word(RELU))]).on(Pipe::BySpace, Source).beyond(&["tinsertMode", "accToVecMode", "reluPreMode"]).from(Golden),
     OpInfo::new(C::TGetVal, "tgetval", &[one("source", Kind::Tile), one("row", Kind::Int), one("col", Kind::Int)], Results(1), SK, "Reads one element of a tile into a scalar.").on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
     OpInfo::new(C::TSetVal, "tsetval", &[one("row", Kind::Int), one("col", Kind::Int), one("value", Kind::Scalar)], Dest, SK, "Writes one element of a tile.").on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
@@ -528,17 +581,17 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::TAdd, "tadd", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a + b; integers wrap. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
     OpInfo::new(C::TSub, "tsub", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a − b; integers wrap. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
     OpInfo::new(C::TMul, "tmul", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a · b; integers wrap. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
-    OpInfo::new(C::TDiv, "tdiv", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a / b; IEEE for floats, truncating for integers. One element type, one shape.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a", "b"]).beyond(&["precisionType"]).from(Golden),
-    OpInfo::new(C::TMax, "tmax", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The larger element; NaN as the profile says. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
-    OpInfo::new(C::TMin, "tmin", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The smaller element; NaN as the profile says. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
-    OpInfo::new(C::TRem, "trem", &[one("a", Kind::Tile), one("b", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The remainder with the divisor's sign: a − ⌊a / b⌋ · b, each step rounded in the element type; exact for integers. One element type, one shape.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).beyond(&["precisionType"]).from(Golden),
-    OpInfo::new(C::TFmod, "tfmod", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The remainder with the dividend's sign, exact. One element type, one shape.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a", "b"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TDiv, "tdiv", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a / b: IEEE for floats; integers truncate, and by zero give all ones. One element type, one shape.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a", "b"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TMax, "tmax", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The larger element. NaN from either side wins, and +0 over −0 (profile `cpu-compat`: as `std::max`). One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TMin, "tmin", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The smaller element. NaN from either side wins, and −0 over +0 (profile `cpu-compat`: as `std::min`). One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
+    OpInfo::new(C::TRem, "trem", &[one("a", Kind::Tile), one("b", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The remainder with the divisor's sign. Integers are exact; by zero they give all ones. Floats: q = ⌊a / b⌋, r = a − q · b, plus b if r and b then differ in sign, each step rounded (f16 and bf16: all of it in f32), so that a large quotient gives an inexact remainder. One element type, one shape.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TFmod, "tfmod", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The remainder with the dividend's sign, exact; integers by zero give all ones. One element type, one shape.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a", "b"]).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TAnd, "tand", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "Bitwise and of integers. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TOr, "tor", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "Bitwise or of integers. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TXor, "txor", &[one("a", Kind::Tile), one("b", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Bitwise exclusive or of integers. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TShl, "tshl", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a shifted left by b bits; integers. A count that is negative or not less than the width gives 0. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
     OpInfo::new(C::TShr, "tshr", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a shifted right by b bits: arithmetic for signed types, logical for unsigned. A count that is negative or not less than the width gives all copies of the sign, or 0. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
-    OpInfo::new(C::TPRelu, "tprelu", &[one("a", Kind::Tile), one("slope", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a where a > 0, else slope · a; floats. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::TPRelu, "tprelu", &[one("a", Kind::Tile), one("slope", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a where a > 0, else slope · a; NaN stays. Floats. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TPartAdd, "tpartadd", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a + b where both are valid; where one is, that one. One of them is valid wherever the other is. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TPartMul, "tpartmul", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "a · b where both are valid; where one is, that one. One of them is valid wherever the other is. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TPartMax, "tpartmax", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The larger element where both are valid; where one is, that one. One of them is valid wherever the other is. One element type, one shape.").on(Pipe::Vector, Destination).from(Golden),
@@ -547,8 +600,8 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::TSubS, "tsubs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a − s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TMulS, "tmuls", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a · s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TDivS, "tdivs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a / s, or s / a with `reverse`. The scalar has the element type.").attrs(&[may("precisionType", Word(PRECISIONS)), may("reverse", Bool)]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
-    OpInfo::new(C::TMaxS, "tmaxs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The larger of a and s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TMinS, "tmins", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The smaller of a and s. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TMaxS, "tmaxs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The larger of a and s (see `tmax`). The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TMinS, "tmins", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The smaller of a and s (see `tmin`). The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRemS, "trems", &[one("a", Kind::Tile), one("s", Kind::Scalar), opt("tmp", Kind::Tile)], Tile, SK, "The remainder of a by s with the sign of s (see `trem`). The scalar has the element type.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TFmodS, "tfmods", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The remainder of a by s with the sign of a, exact. The scalar has the element type.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TAndS, "tands", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "Bitwise and of a and s; integers. The scalar has the element type.").on(Pipe::Vector, Destination).from(Golden),
@@ -556,20 +609,19 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::TXorS, "txors", &[one("a", Kind::Tile), one("s", Kind::Scalar), opt("tmp", Kind::Tile)], Tile, SK, "Bitwise exclusive or of a and s; integers. The scalar has the element type.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TShlS, "tshls", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a shifted left by s bits (see `tshl`). The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TShrS, "tshrs", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a shifted right by s bits (see `tshr`). The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TLRelu, "tlrelu", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a where a > 0, else s · a; floats. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TExp, "texp", &[one("a", Kind::Tile)], Tile, SK, "e^x.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
-    OpInfo::new(C::TLog, "tlog", &[one("a", Kind::Tile)], Tile, SK, "Natural logarithm.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
-    OpInfo::new(C::TSqrt, "tsqrt", &[one("a", Kind::Tile)], Tile, SK, "Square root.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TLRelu, "tlrelu", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "a where a > 0, else s · a; NaN stays. Floats. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TExp, "texp", &[one("a", Kind::Tile)], Tile, SK, "e^x: one stated sequence in double precision, rounded once.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TLog, "tlog", &[one("a", Kind::Tile)], Tile, SK, "Natural logarithm: one stated sequence in double precision, rounded once. −inf of ±0, NaN of a negative number.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TSqrt, "tsqrt", &[one("a", Kind::Tile)], Tile, SK, "Square root, correctly rounded. NaN of a negative number, −0 of −0.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
     OpInfo::new(C::TRsqrt, "trsqrt", &[one("a", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "1 / √x, in double precision, rounded once.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
-    OpInfo::new(C::TRecip, "trecip", &[one("a", Kind::Tile)], Tile, SK, "1 / x.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
-    OpInfo::new(C::TAbs, "tabs", &[one("a", Kind::Tile)], Tile, SK, "|x|.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRecip, "trecip", &[one("a", Kind::Tile)], Tile, SK, "1 / x, correctly rounded.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
+    OpInfo::new(C::TAbs, "tabs", &[one("a", Kind::Tile)], Tile, SK, "|x|. The least integer of a signed type stays.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TNeg, "tneg", &[one("a", Kind::Tile)], Tile, SK, "−x, by multiplication with −1.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRelu, "trelu", &[one("a", Kind::Tile)], Tile, SK, "max(x, 0).").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRelu, "trelu", &[one("a", Kind::Tile)], Tile, SK, "max(x, 0): NaN stays, −0 becomes +0.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TNot, "tnot", &[one("a", Kind::Tile)], Tile, SK, "Bitwise complement; integers.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TCvt, "tcvt", &[one("a", Kind::Tile)], Tile, SK, "Converts element types; f32 to itself rounds to integral values. In a kernel one native hop; at the tensor level the profile's chain of hops with one mode (semantics rule 10).").attrs(&[need("mode", Word(ROUND_MODES)), may("saturate", Bool)]).on(Pipe::Vector, Destination).from(Golden),
-    // Masks: u8 tiles, one bit per element. Element (r, c) is bit c mod 8, lowest first, of byte c / 8 in row r; a row has
-    // its bits rounded up to 32 bytes ([`crate::infer::mask_columns`]).
-    OpInfo::new(C::TCmp, "tcmp", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The mask of a ∘ b, IEEE for floats (`ne` holds on NaN). Bits beside the valid region are 0; all columns of the mask are valid. One element type, one shape.").attrs(&[need("predicate", Word(PREDICATES))]).on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TCvt, "tcvt", &[one("a", Kind::Tile)], Tile, SK, "Converts element types; f32 to itself rounds to integral values. In a kernel one native hop; at the tensor level the machine's chain of hops with one mode (semantics rule 10). `mode`: rint (nearest, ties to even), round (ties away from zero), floor, ceil, trunc, odd (truncated, lowest bit set if inexact), none (float to integer trunc, else rint). Integer to float is nearest-even in every mode. With `saturate` what is out of range becomes the nearest bound and NaN an integer 0; without it integers keep the low bits (of a float rounded to i32, or to i64 for a 64-bit destination) and floats become infinite.").attrs(&[need("mode", Word(ROUND_MODES)), may("saturate", Bool)]).on(Pipe::Vector, Destination).from(Golden),
+    // Masks ([`crate::infer::mask_columns`]).
+    OpInfo::new(C::TCmp, "tcmp", &[one("a", Kind::Tile), one("b", Kind::Tile)], Tile, SK, "The mask of a ∘ b, IEEE for floats (`ne` holds on NaN, nothing else does). Bits beside the valid region are 0; all columns of the mask are valid. One element type, one shape.").attrs(&[need("predicate", Word(PREDICATES))]).on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TCmpS, "tcmps", &[one("a", Kind::Tile), one("s", Kind::Scalar)], Tile, SK, "The mask of a ∘ s (see `tcmp`). The scalar has the element type.").attrs(&[need("predicate", Word(PREDICATES))]).on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TSel, "tsel", &[one("mask", Kind::Tile), one("a", Kind::Tile), one("b", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a where the mask's bit is set, else b; bits are moved. One element type, one shape.").on(Pipe::Vector, Destination).in_place(&["a", "b"]).from(Golden),
     OpInfo::new(C::TSelS, "tsels", &[one("mask", Kind::Tile), one("a", Kind::Tile), one("s", Kind::Scalar), opt("tmp", Kind::Tile)], Tile, SK, "a where the mask's bit is set, else s; bits are moved. The scalar has the element type.").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
@@ -577,49 +629,48 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::TExpandS, "texpands", &[one("s", Kind::Scalar), many("valid", Kind::Int)], Tile, SK, "Every element of the valid region is s.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TCi, "tci", &[one("start", Kind::Scalar), opt("tmp", Kind::Tile)], Tile, SK, "dst[0, j] = start ± j; one row, integers.").attrs(&[may("descending", Bool)]).on(Pipe::Scalar, Destination).from(Golden),
     OpInfo::new(C::TTri, "ttri", &[one("diagonal", Kind::Int), many("valid", Kind::Int)], Tile, SK, "The lower triangle: 1 where j ≤ i + diagonal, else 0. With `upper`: 0 where j < i + diagonal, else 1.").attrs(&[may("upper", Bool)]).on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TRandom, "trandom", &[one("key0", Kind::Int), one("key1", Kind::Int), one("c0", Kind::Int), one("c1", Kind::Int), one("c2", Kind::Int), one("c3", Kind::Int)], Tile, SK, "Philox-4x32 of `rounds` 7 or 10, in the device's column order (`spec/isa.md` §2.4): i32 or u32 elements from a key and a counter of 32-bit words. A5.").attrs(&[may("rounds", Int)]).on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TFillPad, "tfillpad", &[one("source", Kind::Tile)], Tile, SK, "The valid region of the source; everything else of the destination's physical extent is the pad. The result is fully valid.").attrs(&[need("pad", Word(PADS))]).on(Pipe::Vector, Whole).in_place(&["source"]).from(Golden),
+    OpInfo::new(C::TRandom, "trandom", &[one("key0", Kind::Int), one("key1", Kind::Int), one("c0", Kind::Int), one("c1", Kind::Int), one("c2", Kind::Int), one("c3", Kind::Int)], Tile, SK, "i32 or u32 words of Philox-4x32 of `rounds` 7 or 10 (the default), from a key of two and a counter of four 32-bit words. Column 4·l + r of the first 256 of a row is word r for the counter plus l; the next 256 go on at the counter plus 64. After a row of n columns the next goes on as if its last 256 had taken only ((n − 1) mod 64) + 1 counters. A5 only.").attrs(&[may("rounds", Int)]).on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::TFillPad, "tfillpad", &[one("source", Kind::Tile)], Tile, SK, "The valid region of the source; everything else of the destination's physical extent is the pad: zero, or the largest or least value of the type (±infinity for floats; 0 for 64-bit types). The result is fully valid.").attrs(&[need("pad", Word(PADS))]).on(Pipe::Vector, Whole).in_place(&["source"]).from(Golden),
     // Reductions.
-    OpInfo::new(C::TRowSum, "trowsum", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "sum over the valid columns of each row: [rows, 1]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TRowMax, "trowmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "max over the valid columns of each row: [rows, 1]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TRowMin, "trowmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "min over the valid columns of each row: [rows, 1]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TRowProd, "trowprod", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "product over the valid columns of each row: [rows, 1].").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TRowArgMax, "trowargmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Index (i32) of the largest element, the first of equals; NaN wins only where it comes first, over the valid columns of each row: [rows, 1].").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TRowArgMin, "trowargmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Index (i32) of the smallest element, the first of equals; NaN wins only where it comes first, over the valid columns of each row: [rows, 1].").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TColSum, "tcolsum", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "sum over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").attrs(&[may("isBinary", Bool)]).on(Pipe::Vector, Source).beyond(&["isBinary"]).from(Golden),
-    OpInfo::new(C::TColMax, "tcolmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "max over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TColMin, "tcolmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "min over the valid rows of each column: [1, columns]. The order is a function of element type, profile and valid extent (semantics rule 7). `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TColProd, "tcolprod", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "product over the valid rows of each column: [1, columns].").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TColArgMax, "tcolargmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Index (i32) of the largest element, the first of equals; NaN wins only where it comes first, over the valid rows of each column: [1, columns].").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TColArgMin, "tcolargmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Index (i32) of the smallest element, the first of equals; NaN wins only where it comes first, over the valid rows of each column: [1, columns].").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TRowSum, "trowsum", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The sum of the valid columns of each row: [rows, 1]. Every addition is rounded to the element type, in an order that depends on element type, machine and number of valid columns only (semantics rule 7). Up to 256 bytes of elements: neighbours are added, then neighbours of the sums, and so on. Longer rows: a2a3 adds the row's blocks of 256 bytes lane by lane and sums the lanes so; a5 sums each block so and adds the sums from the first to the last. Of no columns 0. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TRowMax, "trowmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The largest of the valid columns of each row: [rows, 1]; NaN wins, and +0 over −0. Of no columns nothing is written. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TRowMin, "trowmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The smallest of the valid columns of each row: [rows, 1]; NaN wins, and −0 over +0. Of no columns nothing is written. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TRowProd, "trowprod", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The product of the valid columns of each row: [rows, 1], every step rounded to the element type: column j belongs to lane j mod L, where L elements are 32 bytes; lanes are multiplied in themselves from left to right, then with each other from the first to the last. Of no columns 1. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TRowArgMax, "trowargmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The index (i32) of the largest valid column of each row: [rows, 1]; the first of equals, −0 and +0 being equal; NaN only where it comes first. Of no columns nothing is written. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TRowArgMin, "trowargmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The index (i32) of the smallest valid column of each row: [rows, 1]; the first of equals, −0 and +0 being equal; NaN only where it comes first. Of no columns nothing is written. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColSum, "tcolsum", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The sum of the valid rows of each column: [1, columns], from top to bottom, every step rounded to the element type. Of no rows nothing is written. `tmp`: the device's scratch, no meaning here.").attrs(&[may("isBinary", Bool)]).on(Pipe::Vector, Source).beyond(&["isBinary"]).from(Golden),
+    OpInfo::new(C::TColMax, "tcolmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The largest of the valid rows of each column: [1, columns]; NaN wins, and +0 over −0. Of no rows nothing is written. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColMin, "tcolmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The smallest of the valid rows of each column: [1, columns]; NaN wins, and −0 over +0. Of no rows nothing is written. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColProd, "tcolprod", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The product of the valid rows of each column: [1, columns], from top to bottom, every step rounded to the element type. Of no rows nothing is written. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColArgMax, "tcolargmax", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The index (i32) of the largest valid row of each column: [1, columns]; the first of equals, −0 and +0 being equal; NaN only where it comes first. Of no rows nothing is written. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColArgMin, "tcolargmin", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The index (i32) of the smallest valid row of each column: [1, columns]; the first of equals, −0 and +0 being equal; NaN only where it comes first. Of no rows nothing is written. `tmp`: the device's scratch, no meaning here.").on(Pipe::Vector, Source).from(Golden),
     // Broadcast.
     OpInfo::new(C::TRowExpand, "trowexpand", &[one("v", Kind::Tile)], Tile, SK, "dst[i, j] = v[i, 0].").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TRowExpandAdd, "trowexpandadd", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] + v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRowExpandSub, "trowexpandsub", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] − v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRowExpandMul, "trowexpandmul", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] · v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TRowExpandDiv, "trowexpanddiv", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] / v[i, 0].").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
-    OpInfo::new(C::TRowExpandMax, "trowexpandmax", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] max v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TRowExpandMin, "trowexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "a[i, j] min v[i, 0].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandMax, "trowexpandmax", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The larger of a[i, j] and v[i, 0] (see `tmax`).").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TRowExpandMin, "trowexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "The smaller of a[i, j] and v[i, 0] (see `tmin`).").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TColExpand, "tcolexpand", &[one("v", Kind::Tile)], Tile, SK, "dst[i, j] = v[0, j].").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TColExpandAdd, "tcolexpandadd", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] + v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TColExpandSub, "tcolexpandsub", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] − v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TColExpandMul, "tcolexpandmul", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] · v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     OpInfo::new(C::TColExpandDiv, "tcolexpanddiv", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] / v[0, j].").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).in_place(&["a"]).beyond(&["precisionType"]).from(Golden),
-    OpInfo::new(C::TColExpandMax, "tcolexpandmax", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] max v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    OpInfo::new(C::TColExpandMin, "tcolexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "a[i, j] min v[0, j].").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
-    // Gather, scatter, sort. A *flat* index counts elements in row-major order over a tile's physical extent. Patterns: 1
-    // and 2 are the even and odd columns, 3 to 6 every fourth column from 0 to 3, 7 all.
-    OpInfo::new(C::TGather, "tgather", &[one("source", Kind::Tile), one("indices", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "dst[i, j] = source[indices[i, j]], flat; an index out of range is a run error.").on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TGatherMask, "tgather.mask", &[one("source", Kind::Tile)], Tile, SK, "The columns of a pattern, packed; bits are moved, so the element type may be another of that width.").attrs(&[need("pattern", Int)]).on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TColExpandMax, "tcolexpandmax", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "The larger of a[i, j] and v[0, j] (see `tmax`).").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    OpInfo::new(C::TColExpandMin, "tcolexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "The smaller of a[i, j] and v[0, j] (see `tmin`).").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
+    // Gather, scatter, sort.
+    OpInfo::new(C::TGather, "tgather", &[one("source", Kind::Tile), one("indices", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "dst[i, j] = source[indices[i, j]], flat over the source's physical extent; an index out of range is a run error.").on(Pipe::Vector, Destination).from(Golden),
+    OpInfo::new(C::TGatherMask, "tgather.mask", &[one("source", Kind::Tile)], Tile, SK, "The columns of a pattern (see the family), packed; bits are moved, so the element type may be another of that width.").attrs(&[need("pattern", Int)]).on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TGatherB, "tgatherb", &[one("source", Kind::Tile), one("offsets", Kind::Tile)], Tile, SK, "Blocks of 32 bytes: block (i, j) of dst is the one at byte offsets[i, j] (u32, a multiple of 32) of the source.").on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TScatter, "tscatter", &[one("source", Kind::Tile), one("indices", Kind::Tile)], Tile, SK, "dst is zero but for dst[indices[i, j]] = source[i, j], flat, in row-major order over the source's valid region: the last of equals wins. An index out of range is a run error.").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TScatterMask, "tscatter.mask", &[one("source", Kind::Tile)], Tile, SK, "dst is zero but for the columns of a pattern, which hold the source's one after the other.").attrs(&[need("pattern", Int)]).on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TSort32, "tsort32", &[one("source", Kind::Tile), one("idx", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Sorts each 32 elements of a row in descending order, stably, with their idx (u32), into records of 8 bytes: f32 value and index; f16 value, 16 zero bits and index. Order of NaN and of a last short group: `isa::sort32`.").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TMrgSort, "tmrgsort", &[one("source", Kind::Tile), one("block_len", Kind::Int), opt("tmp", Kind::Tile)], Tile, SK, "Merges every four neighbouring sorted runs of `block_len` elements of a row of records into one. Of equal values the one from the earlier run comes first.").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TMrgSortLists, "tmrgsort.lists", &[many("lists", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Merges two to four sorted rows of records into one row. Of equal values the one from the earlier list comes first. With `exhausted` it stops when one list is used up; what follows is undefined.").attrs(&[may("exhausted", Bool)]).on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TScatter, "tscatter", &[one("source", Kind::Tile), one("indices", Kind::Tile)], Tile, SK, "The whole physical extent of dst becomes zero, then dst[indices[i, j]] = source[i, j], flat, in row-major order over the source's valid region: the last of equals wins. An index out of range is a run error. If the source has no valid element nothing happens, dst is not zeroed; where that may be, lowering zeroes dst first, so that the value is all zeros.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TScatterMask, "tscatter.mask", &[one("source", Kind::Tile)], Tile, SK, "dst is zero but for the columns of a pattern (see the family), which hold the source's one after the other.").attrs(&[need("pattern", Int)]).on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TSort32, "tsort32", &[one("source", Kind::Tile), one("idx", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Sorts each 32 elements of a row in descending order, stably, with their idx (u32 or i32), into records of 8 bytes: f32 value and index; f16 value, 16 zero bits and index. The order is the total one of IEEE 754: +NaN first, +0 before −0, −NaN last. A last group of fewer than 32 is filled up with records of −NaN and index 0.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TMrgSort, "tmrgsort", &[one("source", Kind::Tile), one("block_len", Kind::Int), opt("tmp", Kind::Tile)], Tile, SK, "Merges every four neighbouring sorted runs of `block_len` elements (not records) of a row of records into one. Of equal values the one from the earlier run comes first. Records and order: `tsort32`.").on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TMrgSortLists, "tmrgsort.lists", &[many("lists", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Merges two to four sorted rows of records (see `tsort32`) into one row. Of equal values the one from the earlier list comes first. With `exhausted` it stops when one list is used up; what follows is undefined.").attrs(&[may("exhausted", Bool)]).on(Pipe::Vector, Source).from(Golden),
     // Matrix.
-    OpInfo::new(C::TMatmul, "tmatmul", &[one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "lhs · rhs, from +0, in the order of semantics rule 8; f32 (i32 for integers). `a_trans`, `b_trans` (tensor level): the operand is stored transposed.").attrs(&[may("accPhase", Word(PHASES)), may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).beyond(&["accPhase"]).from(Evidence::Measured),
-    OpInfo::new(C::TMatmulAcc, "tmatmul.acc", &[one("acc", Kind::Tile), one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "acc + lhs · rhs; the chain starts from acc. In a kernel acc and destination are one buffer.").attrs(&[may("accPhase", Word(PHASES)), may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).in_place(&["acc"]).beyond(&["accPhase"]).from(Evidence::Measured),
+    OpInfo::new(C::TMatmul, "tmatmul", &[one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "lhs · rhs, from +0: f32, or i32 for integers, exact and wrapping. f32 operands: fused multiply-adds in ascending k. f16 and bf16: in each 32 k the even and the odd ones are chains from zero, and acc becomes acc + (even + odd); bf16 flushes subnormals (semantics rule 8). `a_trans`, `b_trans` (tensor level): the operand is stored transposed.").attrs(&[may("accPhase", Word(PHASES)), may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).beyond(&["accPhase"]).from(Evidence::Measured),
+    OpInfo::new(C::TMatmulAcc, "tmatmul.acc", &[one("acc", Kind::Tile), one("lhs", Kind::Tile), one("rhs", Kind::Tile)], Tile, SK, "acc + lhs · rhs: the chain starts from acc (order: `tmatmul`). In a kernel acc and destination are one buffer.").attrs(&[may("accPhase", Word(PHASES)), may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).in_place(&["acc"]).beyond(&["accPhase"]).from(Evidence::Measured),
     OpInfo::new(C::TMatmulBias, "tmatmul.bias", &[one("lhs", Kind::Tile), one("rhs", Kind::Tile), one("bias", Kind::Tile)], Tile, SK, "lhs · rhs + bias, a row of the accumulator's type: the chain of column j starts from bias[0, j].").attrs(&[may("accPhase", Word(PHASES)), may("a_trans", Bool), may("b_trans", Bool)]).on(Pipe::Matrix, Matmul).beyond(&["accPhase"]).from(Golden),
     OpInfo::new(C::TTrans, "ttrans", &[one("source", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "dst[i, j] = source[j, i].").on(Pipe::Vector, Source).from(Golden),
     // Blocks, cores, FIFOs.
@@ -775,6 +826,11 @@ impl Opcode {
         TABLE.iter().find(|i| i.name == name).map(|i| i.opcode)
     }
 
+    pub fn family(self) -> &'static Family {
+        let next = FAMILIES.partition_point(|f| f.first <= self);
+        &FAMILIES[next - 1]
+    }
+
     pub fn is_terminator(self) -> bool {
         matches!(self.info().form, Terminator)
     }
@@ -809,6 +865,15 @@ mod tests {
         for (i, info) in TABLE.iter().enumerate() {
             assert_eq!(info.opcode as usize, i, "{}", info.name);
             assert_eq!(Opcode::from_name(info.name), Some(info.opcode), "two entries called {}", info.name);
+        }
+    }
+
+    #[test]
+    fn families_are_in_the_order_of_the_table_and_cover_it() {
+        assert_eq!(FAMILIES[0].first, TABLE[0].opcode);
+        assert!(FAMILIES.is_sorted_by(|a, b| a.first < b.first));
+        for (op, title) in [(C::For, "Control flow"), (C::TShrS, "Elementwise"), (C::TSelS, "Masks")] {
+            assert_eq!(op.family().title, title);
         }
     }
 

@@ -48,5 +48,6 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(program::support_of_kernels, module)?)?;
     module.add_function(wrap_pyfunction!(machine, module)?)?;
     module.add_function(wrap_pyfunction!(table::op_table, module)?)?;
+    module.add_function(wrap_pyfunction!(table::face_table, module)?)?;
     Ok(())
 }

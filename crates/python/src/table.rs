@@ -1,11 +1,11 @@
-//! The op table as data, for the manual (docs/ops.md).
+//! The op table and the language's names as data, for the manual (docs/ops.md).
 
 use ir::info::{Arity, AttrKind, Domain, Evidence, Form, Kind, Levels, Pipe};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 /// Every operation: `name`, `doc`, `operands`, `attributes`, `form`, `levels`, `pipe`, `domain`, `in_place`, `evidence`,
-/// `regions`, all as words.
+/// `regions`, `runs`, `family` (title and note), in words.
 #[pyfunction]
 pub(crate) fn op_table(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
@@ -25,9 +25,16 @@ pub(crate) fn op_table(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         entry.set_item("evidence", evidence(info.evidence))?;
         entry.set_item("regions", info.regions)?;
         entry.set_item("runs", info.runs)?;
+        entry.set_item("family", (info.opcode.family().title, info.opcode.family().note))?;
         list.append(entry)?;
     }
     Ok(list)
+}
+
+/// The supported names of the language with their parameters, as `frontend` writes them.
+#[pyfunction]
+pub(crate) fn face_table() -> Vec<(&'static str, &'static str)> {
+    frontend::signatures().collect()
 }
 
 fn kind(kind: Kind) -> &'static str {
