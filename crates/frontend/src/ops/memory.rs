@@ -494,6 +494,20 @@ pub(crate) fn align(shape: &[u64], rank: usize) -> Option<Vec<u64>> {
     front.iter().all(|&n| n == 1).then(|| rest.to_vec())
 }
 
+/// Valid extents that are known are not larger than the box.
+fn valid_fits(cx: &Cx<'_>, valid: &[Held], sizes: &[Held], at: TextRange) -> Res<()> {
+    for (axis, (v, n)) in valid.iter().zip(sizes).enumerate() {
+        if let (Some(v), Some(n)) = (cx.known_int(v), cx.known_int(n))
+            && v > n
+        {
+            let message = format!("a valid extent of {v} in an axis that has {n}");
+            let help = format!("axis {axis} of the box has {n} elements; a valid region is a part of it");
+            return Err(cx.error("bad-valid", at, message).help(help).into());
+        }
+    }
+    Ok(())
+}
+
 /// `pl.slice(x, shape, offset, valid_shape=…)`: a load in a scope, a view outside.
 pub(crate) fn slice(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     let (x, at) = (args.need("x"), args.at);
@@ -529,6 +543,7 @@ pub(crate) fn slice(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
         {
             return Err(cx.wrong_count(what, list.len(), rank, at));
         }
+    valid_fits(cx, valid.as_deref().unwrap_or_default(), &sizes, at)?;
     }
     let mut window = cx.window(&offsets, &sizes, at);
     for &axis in &dropped {
@@ -607,6 +622,7 @@ pub(crate) fn load(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
     {
         return Err(cx.wrong_count("valid extents", v.len(), rank, at));
     }
+    valid_fits(cx, valid.as_deref().unwrap_or_default(), &sizes, at)?;
     if args.get("clamp").map(|e| cx.static_bool(e)).transpose()?.unwrap_or(false) {
         let wanted = valid.unwrap_or_else(|| sizes.clone());
         valid = Some(cx.clamped(tensor, &window, wanted, at)?);

@@ -236,6 +236,12 @@ pub(crate) fn concat(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
         );
         return Err(cx.error("shape-mismatch", args.at, message).into());
     }
+    // What follows stands where the left one's valid columns end: where it is known to be whole.
+    if x.valid[last] != Dim::Static(x.shape[last]) {
+        let message = "`pl.concat` of a left operand whose columns are partly valid is not supported";
+        let error = cx.unsupported("unsupported-valid-region", args.at, message.to_owned());
+        return Err(error.help("make it whole first: `pl.fillpad(…)`").into());
+    }
     let (a, b) = (cx.flattened(a, args.at)?, cx.flattened(b, args.at)?);
     let ty = Type::Tile(TileType::value(x.dtype, vec![x.rows(), x.cols() + y.cols()]));
     let whole = cx.result(Opcode::TileCreate, &[], ty, Attrs::default());

@@ -186,3 +186,12 @@ def lanes(x: pl.Tensor[[16, 32], pl.FP32], out: pl.Out[pl.Tensor[[16, 32], pl.FP
         for lane in pl.split_aiv(2, mode=pl.SplitMode.UP_DOWN):
             d = pl.aiv_shard(t)
         out[0:8, :] = d
+
+
+@pl.jit
+def regions(x: pl.Tensor[[8, 32], pl.FP32], out: pl.Out[pl.Tensor[[8, 64], pl.FP32]]):
+    with pl.at(level=AT):
+        a = pl.slice(x, [8, 32], [0, 0], valid_shape=[9, 32])
+        b = pl.load(x, [0, 0], [8, 32], valid_shape=[8, 40])
+        c = pl.slice(x, [8, 32], [0, 0], valid_shape=[8, 5])
+        out[:, :] = pl.concat(c, x)
