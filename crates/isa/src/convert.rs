@@ -413,38 +413,52 @@ impl<T: Float, I: Int> Hop for ToInt<T, I> {
 
     #[inline(always)]
     fn one(&self, x: T) -> I {
-        self.integer(x.widen())
+        let v = saturated(self.integral.round(x.widen()));
+        if self.saturate { I::clamped(v) } else { I::low_bits(v) }
     }
 
+    /// In steps over a buffer (widen, round, convert), each of which is a plain loop: the mode is asked outside them.
     #[inline(always)]
     unsafe fn row<S: Simd>(&self, d: *mut I, s: *const T, n: usize) {
+        let mut wide = Buffer::new();
+        let p = wide.0.as_mut_ptr();
         let mut done = 0;
-        // SAFETY: elements below `n`.
+        // SAFETY: elements below `n`, and of the buffer.
         unsafe {
-            // f16 is widened into a buffer first, so that the second loop is plain.
-            if T::HALF == Half::F16 {
-                let mut wide = Buffer::new();
-                loop {
-                    let len = Buffer::take(n - done);
-                    if len == 0 {
-                        break;
-                    }
-                    widen_half::<S>(T::HALF, wide.0.as_mut_ptr(), s.add(done).cast(), len);
-                    map(d.add(done), wide.0.as_ptr(), len, |x| self.integer(x));
-                    done += len;
+            loop {
+                let len = Buffer::take(n - done);
+                if len == 0 {
+                    break;
                 }
+                // Where the values of the step before are: f32 elements need no widening.
+                let mut from = p.cast_const();
+                if T::HALF == Half::No {
+                    from = s.add(done).cast();
+                } else {
+                    widen_half::<S>(T::HALF, p, s.add(done).cast(), len);
+                }
+                match self.integral {
+                    // What truncates needs no rounding before.
+                    Integral::Trunc => {}
+                    Integral::Even => map(p, from, len, |x| Integral::Even.round(x)),
+                    Integral::Away => map(p, from, len, |x| Integral::Away.round(x)),
+                    Integral::Floor => map(p, from, len, |x| Integral::Floor.round(x)),
+                    Integral::Ceil => map(p, from, len, |x| Integral::Ceil.round(x)),
+                }
+                if !matches!(self.integral, Integral::Trunc) {
+                    from = p;
+                }
+                if self.saturate {
+                    map(d.add(done), from, len, |x| I::clamped(saturated(x)));
+                } else {
+                    map(d.add(done), from, len, |x| I::low_bits(saturated(x)));
+                }
+                done += len;
             }
-            map(d.add(done), s.add(done), n - done, |x| self.one(x));
+            for k in done..n {
+                d.add(k).write_unaligned(self.one(s.add(k).read_unaligned()));
+            }
         }
-    }
-}
-
-impl<T, I: Int> ToInt<T, I> {
-    #[inline(always)]
-    fn integer(&self, x: f32) -> I {
-        // What truncates needs no rounding before.
-        let v = saturated(if let Integral::Trunc = self.integral { x } else { self.integral.round(x) });
-        if self.saturate { I::clamped(v) } else { I::low_bits(v) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use dtype::float;
 
-use crate::simd::Half;
+use crate::simd::{Half, LANES, Simd, WIDTH};
 
 /// An element that instructions compute with. Its representation is the element's bytes.
 pub(crate) trait Number: Copy + 'static {
@@ -41,11 +41,67 @@ pub(crate) trait Number: Copy + 'static {
     fn partial_sum(self, o: Self) -> Self {
         self.add(o)
     }
+
+    /// [`WIDTH`] partial sums go on over `rows` rows of as many elements, `pitch` bytes apart, from the first to the last.
+    ///
+    /// # Safety
+    ///
+    /// The elements are there, and `acc` shares nothing with them; the features of `S`.
+    #[inline(always)]
+    unsafe fn sum_down<S: Simd>(acc: *mut Self, from: *const Self, pitch: isize, rows: usize) {
+        for r in 0..rows {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let row = from.byte_offset(r as isize * pitch);
+                for k in 0..WIDTH {
+                    let sum = acc.add(k).read_unaligned().partial_sum(row.add(k).read_unaligned());
+                    acc.add(k).write_unaligned(sum);
+                }
+            }
+        }
+    }
+
+    /// The partial sums of neighbours, two elements of `from` for each one of `to`.
+    ///
+    /// # Safety
+    ///
+    /// The features of `S`.
+    #[inline(always)]
+    unsafe fn pair_sums<S: Simd>(to: &mut [Self], from: &[Self]) {
+        for (pair, sum) in from.chunks_exact(2).zip(to) {
+            *sum = pair[0].partial_sum(pair[1]);
+        }
+    }
 }
 
 /// An element as an integer that orders like it.
 pub(crate) trait Ordered: Number {
     type Key: Copy + Ord;
+
+    /// The extremes of themselves and the keys of rows as in [`Number::sum_down`].
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn extremes_down<S: Simd>(
+        least: &mut [Self::Key; WIDTH],
+        greatest: &mut [Self::Key; WIDTH],
+        from: *const Self,
+        pitch: isize,
+        rows: usize,
+    ) {
+        for r in 0..rows {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let row = from.byte_offset(r as isize * pitch);
+                for k in 0..WIDTH {
+                    let key = row.add(k).read_unaligned().key();
+                    (least[k], greatest[k]) = (key.min(least[k]), key.max(greatest[k]));
+                }
+            }
+        }
+    }
 
     /// Increasing, and distinct for distinct bits: −0 below +0, NaNs beyond the infinities of their sign.
     fn key(self) -> Self::Key;
@@ -56,9 +112,14 @@ pub(crate) trait Ordered: Number {
 
 /// The key of the bits of a float, and back: magnitudes count downward below zero.
 macro_rules! ordered_float {
-    ($t:ty, $int:ty, $bits:ident => $from_bits:expr, $x:ident => $to_bits:expr, $infinity:expr, $nan:expr) => {
+    (
+        $t:ty, $int:ty, $bits:ident => $from_bits:expr, $x:ident => $to_bits:expr, $infinity:expr, $nan:expr
+        $(, $steps:item)?
+    ) => {
         impl Ordered for $t {
             type Key = $int;
+
+            $($steps)?
 
             #[inline(always)]
             fn key(self) -> $int {
@@ -80,7 +141,19 @@ macro_rules! ordered_float {
     };
 }
 
-ordered_float!(f32, i32, bits => f32::from_bits(bits), x => x.to_bits(), 0x7f80_0000, float::F32_NAN);
+ordered_float!(f32, i32, bits => f32::from_bits(bits), x => x.to_bits(), 0x7f80_0000, float::F32_NAN,
+    #[inline(always)]
+    unsafe fn extremes_down<S: Simd>(
+        least: &mut [i32; WIDTH],
+        greatest: &mut [i32; WIDTH],
+        from: *const f32,
+        pitch: isize,
+        rows: usize,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { S::extremes_down(least.as_mut_ptr(), greatest.as_mut_ptr(), from, pitch, rows) }
+    }
+);
 ordered_float!(F16, i16, bits => F16(bits), x => x.0, 0x7c00, float::F16_NAN);
 ordered_float!(BF16, i16, bits => BF16(bits), x => x.0, 0x7f80, float::BF16_NAN);
 
@@ -193,6 +266,23 @@ impl Number for f32 {
     #[inline(always)]
     fn partial_sum(self, o: Self) -> Self {
         self + o
+    }
+    #[inline(always)]
+    unsafe fn sum_down<S: Simd>(acc: *mut f32, from: *const f32, pitch: isize, rows: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { S::sum_down(acc, from, pitch, rows) }
+    }
+    #[inline(always)]
+    unsafe fn pair_sums<S: Simd>(to: &mut [f32], from: &[f32]) {
+        let n = to.len().min(from.len() / 2);
+        let whole = n / LANES * LANES;
+        for k in (0..whole).step_by(LANES) {
+            // SAFETY: below `n` in `to`, and below twice that in `from`.
+            unsafe { S::pair_sums(to.as_mut_ptr().add(k), from.as_ptr().add(2 * k)) }
+        }
+        for k in whole..n {
+            to[k] = from[2 * k] + from[2 * k + 1];
+        }
     }
 }
 

@@ -47,7 +47,7 @@ use dtype::{Profile, Scalar};
 use crate::elementwise::{Mul, Op2, StdMax, StdMin, same_types, zip};
 use crate::number::{BF16, F16, Float, Number, Ordered, with_number};
 use crate::plane::{self, Arena, Layout, Plane};
-use crate::simd::Simd;
+use crate::simd::{Simd, WIDTH};
 use crate::tier::{Kernel, dispatch};
 use crate::{Fault, Tile};
 
@@ -148,7 +148,7 @@ pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
         };
     }
     with_number!(src.dtype, T => match (op, compat) {
-        (Reduce::Sum, _) => fold!(T, PartialSum),
+        (Reduce::Sum, _) => run!(rows, n, acc, s => SumDown::<T> { rows, n, acc, s }),
         (Reduce::Prod, _) => fold!(T, Mul),
         (Reduce::Max, false) => run!(rows, n, acc, s => ExtremeDown::<T, true> { rows, n, acc, s }),
         (Reduce::Min, false) => run!(rows, n, acc, s => ExtremeDown::<T, false> { rows, n, acc, s }),
@@ -165,13 +165,37 @@ pub fn col_reduce(mem: &mut [u8], op: Reduce, dst: &Tile, src: &Tile, profile: P
     Ok(())
 }
 
-/// The sums within a sum.
-struct PartialSum;
+/// `acc[c]` + s[0, c] + s[1, c] + …, NaNs as they come.
+struct SumDown<T> {
+    rows: usize,
+    n: usize,
+    acc: *mut T,
+    s: Plane,
+}
 
-impl<T: Number> Op2<T> for PartialSum {
+impl<T: Number> Kernel for SumDown<T> {
+    type Output = ();
+
+    /// # Safety
+    ///
+    /// As for [`FoldDown`].
     #[inline(always)]
-    fn f(a: T, b: T) -> T {
-        a.partial_sum(b)
+    unsafe fn run<S: Simd>(self) {
+        let mut c = 0;
+        // SAFETY: elements below `n` of the running row and of each row of the source.
+        unsafe {
+            while self.s.cs == size_of::<T>() as isize && c + WIDTH <= self.n {
+                T::sum_down::<S>(self.acc.add(c), self.s.at(0, c).cast(), self.s.rs, self.rows);
+                c += WIDTH;
+            }
+            for c in c..self.n {
+                let mut sum = self.acc.add(c).read_unaligned();
+                for r in 0..self.rows {
+                    sum = sum.partial_sum(self.s.at(r, c).cast::<T>().read_unaligned());
+                }
+                self.acc.add(c).write_unaligned(sum);
+            }
+        }
     }
 }
 
@@ -224,30 +248,22 @@ impl<T: Ordered, const MAXIMUM: bool> Kernel for ExtremeDown<T, MAXIMUM> {
     /// As for [`FoldDown`].
     #[inline(always)]
     unsafe fn run<S: Simd>(self) {
-        // As many as stay in registers.
-        const N: usize = 64;
         let dense = self.s.cs == size_of::<T>() as isize;
         let mut c = 0;
         // SAFETY: elements below `n` of the running row and of each row of the source.
         unsafe {
-            while dense && c + N <= self.n {
+            while dense && c + WIDTH <= self.n {
                 let acc = self.acc.add(c);
-                let mut least = [acc.read_unaligned().key(); N];
-                for k in 0..N {
+                let mut least = [acc.read_unaligned().key(); WIDTH];
+                for k in 0..WIDTH {
                     least[k] = acc.add(k).read_unaligned().key();
                 }
                 let mut greatest = least;
-                for r in 0..self.rows {
-                    let row = self.s.at(r, c).cast::<T>();
-                    for k in 0..N {
-                        let key = row.add(k).read_unaligned().key();
-                        (least[k], greatest[k]) = (key.min(least[k]), key.max(greatest[k]));
-                    }
-                }
-                for k in 0..N {
+                T::extremes_down::<S>(&mut least, &mut greatest, self.s.at(0, c).cast(), self.s.rs, self.rows);
+                for k in 0..WIDTH {
                     acc.add(k).write_unaligned(T::extreme(least[k], greatest[k], MAXIMUM));
                 }
-                c += N;
+                c += WIDTH;
             }
             while c < self.n {
                 let acc = self.acc.add(c);
@@ -459,8 +475,8 @@ impl<T: Summand> Kernel for SumRows<T> {
         unsafe {
             match self.profile {
                 Profile::CpuCompat => self.rows.each::<T>(|row, n| T::sequential(row, n)),
-                Profile::A5 => grouped::<T>(self.rows),
-                Profile::A2a3 => in_lanes::<T>(self.rows),
+                Profile::A5 => grouped::<T, S>(self.rows),
+                Profile::A2a3 => in_lanes::<T, S>(self.rows),
             }
         }
     }
@@ -503,28 +519,24 @@ impl<T: Number> Forest<T> {
     }
 
     /// The sums by neighbours of all trees, in order; none are left.
+    ///
+    /// # Safety
+    ///
+    /// The features of `S`.
     #[inline(always)]
-    fn sums(&mut self) -> &[T] {
+    unsafe fn sums<S: Simd>(&mut self) -> &[T] {
         let (mut n, mut width) = (self.trees * self.width, self.width);
         let mut in_level = false;
         while width > 1 {
             (n, width) = (n / 2, width / 2);
-            if in_level {
-                neighbours(&self.level[..2 * n], &mut self.lanes[..n]);
-            } else {
-                neighbours(&self.lanes[..2 * n], &mut self.level[..n]);
-            }
+            let (from, to) =
+                if in_level { (&self.level[..], &mut self.lanes[..]) } else { (&self.lanes[..], &mut self.level[..]) };
+            // SAFETY: the caller's promise.
+            unsafe { T::pair_sums::<S>(&mut to[..n], &from[..2 * n]) };
             in_level = !in_level;
         }
         self.trees = 0;
         if in_level { &self.level[..n] } else { &self.lanes[..n] }
-    }
-}
-
-#[inline(always)]
-fn neighbours<T: Number>(from: &[T], to: &mut [T]) {
-    for (pair, sum) in from.chunks_exact(2).zip(to) {
-        *sum = pair[0].partial_sum(pair[1]);
     }
 }
 
@@ -534,7 +546,7 @@ fn neighbours<T: Number>(from: &[T], to: &mut [T]) {
 ///
 /// As for [`reduce_rows`].
 #[inline(always)]
-unsafe fn in_lanes<T: Number>(rows: Rows) {
+unsafe fn in_lanes<T: Number, S: Simd>(rows: Rows) {
     let n = rows.n;
     let lanes = REGISTER / size_of::<T>();
     let mut forest = Forest::<T>::new(lanes.min(n.next_power_of_two()));
@@ -547,8 +559,8 @@ unsafe fn in_lanes<T: Number>(rows: Rows) {
             let full = n / lanes;
             if n < lanes {
                 load(t, row, n);
-            } else if n.is_multiple_of(lanes) && lanes.is_multiple_of(CHUNK) {
-                add_blocks(t, row, full);
+            } else if n.is_multiple_of(lanes) && lanes.is_multiple_of(WIDTH) {
+                add_blocks::<T, S>(t, row, full);
             } else {
                 load(t, row, lanes);
                 if full > 1 {
@@ -560,7 +572,7 @@ unsafe fn in_lanes<T: Number>(rows: Rows) {
                 }
             }
             if forest.is_full() || r + 1 == rows.rows {
-                for (k, sum) in forest.sums().iter().enumerate() {
+                for (k, sum) in forest.sums::<S>().iter().enumerate() {
                     rows.d.at(first + k, 0).cast::<T>().write_unaligned(sum.canonical());
                 }
                 first = r + 1;
@@ -615,7 +627,7 @@ impl<T: Summand> Kernel for ProductRows<T> {
 ///
 /// As for [`reduce_rows`].
 #[inline(always)]
-unsafe fn grouped<T: Number>(rows: Rows) {
+unsafe fn grouped<T: Number, S: Simd>(rows: Rows) {
     let n = rows.n;
     let lanes = REGISTER / size_of::<T>();
     let mut forest = Forest::<T>::new(lanes.min(n.next_power_of_two()));
@@ -629,7 +641,7 @@ unsafe fn grouped<T: Number>(rows: Rows) {
                 let from = g * lanes;
                 load(forest.plant(), rows.s.at(r, from).cast(), lanes.min(n - from));
                 if forest.is_full() || (r + 1 == rows.rows && g + 1 == groups) {
-                    for &sum in forest.sums() {
+                    for &sum in forest.sums::<S>() {
                         total = if group == 0 { sum } else { total.partial_sum(sum) };
                         group += 1;
                         if group == groups {
@@ -666,31 +678,19 @@ unsafe fn add<T: Number>(t: &mut [T], row: *const T) {
     }
 }
 
-/// Lanes that stay in registers.
-const CHUNK: usize = 64;
-
 /// Lanes that are the sums of `blocks` ≥ 1 blocks of as many elements, from the first block on.
 ///
 /// # Safety
 ///
-/// As many blocks at `row`; the lanes are a multiple of [`CHUNK`].
+/// As many blocks at `row`; the lanes are a multiple of [`WIDTH`].
 #[inline(always)]
-unsafe fn add_blocks<T: Number>(t: &mut [T], row: *const T, blocks: usize) {
+unsafe fn add_blocks<T: Number, S: Simd>(t: &mut [T], row: *const T, blocks: usize) {
     let lanes = t.len();
-    for (c, t) in t.chunks_exact_mut(CHUNK).enumerate() {
-        let mut sums = [T::ZERO; CHUNK];
-        // SAFETY: the caller's promise.
-        unsafe {
-            let row = row.add(c * CHUNK);
-            for k in 0..CHUNK {
-                sums[k] = row.add(k).read_unaligned();
-            }
-            for block in 1..blocks {
-                for k in 0..CHUNK {
-                    sums[k] = sums[k].partial_sum(row.add(block * lanes + k).read_unaligned());
-                }
-            }
+    // SAFETY: the caller's promise.
+    unsafe {
+        load(t, row, lanes);
+        for c in (0..lanes).step_by(WIDTH) {
+            T::sum_down::<S>(t.as_mut_ptr().add(c), row.add(lanes + c), size_of_val(t) as isize, blocks - 1);
         }
-        t.copy_from_slice(&sums);
     }
 }

@@ -4,7 +4,11 @@
 //! exact to the bit; [`Portable`] is the definition. Steps go from memory to memory: arrays as values would be taken apart
 //! into scalars.
 
+mod fold;
+
 use dtype::float;
+
+pub(crate) use fold::{Fold, WIDTH};
 
 /// A subnormal becomes a zero of its sign.
 #[inline(always)]
@@ -20,7 +24,7 @@ pub(crate) const LANES: usize = 16;
 ///
 /// The methods of an implementation may only be called where its features are present, with [`LANES`] elements at each
 /// address, aligned or not, that share no bytes.
-pub(crate) trait Simd: crate::matmul::Inner {
+pub(crate) trait Simd: crate::matmul::Inner + Fold {
     /// f16 to f32, exactly; NaNs stay NaNs.
     #[inline(always)]
     unsafe fn widen_f16(to: *mut f32, from: *const u16) {

@@ -322,10 +322,15 @@ fn column_reductions() {
     for d in NUMBERS {
         for profile in Profile::ALL {
             for op in [Reduce::Sum, Reduce::Prod, Reduce::Max, Reduce::Min] {
-                for _ in 0..5 {
+                for k in 0..5 {
                     let mem = arena(&mut rng, d);
-                    let (rows, cols) = (1 + rng.below(20) as u32, 1 + rng.below(70) as u32);
-                    let src = tile(&mut rng, d, rows, cols);
+                    let (rows, mut cols) = (1 + rng.below(20) as u32, 1 + rng.below(70) as u32);
+                    let mut src = tile(&mut rng, d, rows, cols);
+                    if k < 2 {
+                        // Plain rows of as many columns as are reduced at a time, and a few more.
+                        cols = if k == 0 { 128 } else { 64 + cols };
+                        src = Tile::row_major(d.size(), d, rows, cols);
+                    }
                     let dst = near(&mut rng, &src, 1, cols);
                     let compat = profile == Profile::CpuCompat;
                     let f = match op {
