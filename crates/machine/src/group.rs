@@ -49,13 +49,40 @@ struct Lane {
     state: State,
 }
 
+/// Scratchpads. They start on a cache line: a vector across two lines costs twice.
+#[derive(Debug, Default)]
+struct Arena {
+    /// With room to start later.
+    raw: Vec<u8>,
+    start: usize,
+    len: usize,
+}
+
+impl Arena {
+    const LINE: usize = 64;
+
+    /// Makes it `len` bytes long at least. A longer one is zero.
+    fn reserve(&mut self, len: usize) {
+        if self.len < len {
+            // Fresh zero pages, committed when touched.
+            self.raw = vec![0; len + Arena::LINE - 1];
+            self.len = len;
+            self.start = self.raw.as_ptr().align_offset(Arena::LINE).min(Arena::LINE - 1);
+        }
+    }
+
+    fn bytes(&mut self) -> &mut [u8] {
+        &mut self.raw[self.start..self.start + self.len]
+    }
+}
+
 /// One block of a launch. Made once per worker, reset for each block that it runs.
 #[derive(Debug)]
 pub struct Group {
     lanes: Vec<Lane>,
     spare: Vec<Lane>,
     fifos: Vec<Fifo>,
-    arena: Vec<u8>,
+    arena: Arena,
     slot_bases: [usize; 2],
     task: u32,
     block: u32,
@@ -76,7 +103,7 @@ impl Group {
             lanes: Vec::new(),
             spare: Vec::new(),
             fifos: Vec::new(),
-            arena: Vec::new(),
+            arena: Arena::default(),
             slot_bases: [0; 2],
             task: 0,
             block: 0,
@@ -113,13 +140,11 @@ impl Group {
             total = space::total(chip);
         }
         self.slot_bases = [0; 2];
-        if self.arena.len() < total {
-            // Fresh zero pages, committed when touched.
-            self.arena = vec![0; total];
-        }
+        self.arena.reserve(total);
+        let arena = self.arena.bytes();
         for (i, code) in codes.iter().enumerate() {
             for range in &code.clear {
-                self.arena[bases[i] + range.start..bases[i] + range.end].fill(0);
+                arena[bases[i] + range.start..bases[i] + range.end].fill(0);
             }
             let at = match (code.core, placed) {
                 (Some(Core::Vector), false) | (None, false) => &mut self.slot_bases[0],
@@ -196,7 +221,7 @@ impl Group {
                 progress = true;
                 let peer = before.first().or(after.first()).map(|l| &*l.code);
                 let mut machine = Machine {
-                    mem: &mut self.arena,
+                    mem: self.arena.bytes(),
                     fifos: &mut self.fifos,
                     peer,
                     slot_bases: self.slot_bases,
@@ -288,5 +313,25 @@ fn core_name(code: &Code) -> &'static str {
         Some(Core::Cube) => "cube",
         Some(Core::Vector) => "vector",
         None => "host",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arena;
+
+    #[test]
+    fn scratchpads_start_on_a_cache_line_and_grow_as_zeros() {
+        let mut arena = Arena::default();
+        assert!(arena.bytes().is_empty());
+        for len in [1, 100, 4096, 1 << 22] {
+            arena.reserve(len);
+            let bytes = arena.bytes();
+            assert_eq!((bytes.len(), bytes.as_ptr().addr() % 64), (len, 0));
+            assert!(bytes.iter().all(|&b| b == 0));
+            bytes.fill(1);
+            arena.reserve(len / 2);
+            assert!(arena.bytes().len() == len && arena.bytes()[len / 2] == 1);
+        }
     }
 }
