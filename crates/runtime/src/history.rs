@@ -29,10 +29,59 @@ struct Entry {
     cells: u32,
 }
 
+/// Entries of a cell, the oldest first. Most cells have one or two: those need no allocation.
+#[derive(Debug, Default)]
+struct Cell {
+    first: [u32; 2],
+    /// Of `first` that count.
+    len: usize,
+    /// Empty unless `first` is full.
+    more: Vec<u32>,
+}
+
+impl Cell {
+    fn push(&mut self, index: u32) {
+        match self.first.get_mut(self.len) {
+            Some(slot) => {
+                *slot = index;
+                self.len += 1;
+            }
+            None => self.more.push(index),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = u32> {
+        self.first[..self.len].iter().chain(&self.more).copied()
+    }
+
+    fn retain(&mut self, mut keep: impl FnMut(u32) -> bool) {
+        let before = std::mem::take(&mut self.len);
+        for k in 0..before {
+            let index = self.first[k];
+            if keep(index) {
+                self.first[self.len] = index;
+                self.len += 1;
+            }
+        }
+        self.more.retain(|&index| keep(index));
+        if self.len < self.first.len() && !self.more.is_empty() {
+            let up = self.more.len().min(self.first.len() - self.len);
+            for index in self.more.drain(..up) {
+                self.first[self.len] = index;
+                self.len += 1;
+            }
+        }
+    }
+}
+
 /// Accesses by the power of two that they span, then by cell.
 #[derive(Debug, Default)]
 struct Grid {
-    levels: BTreeMap<u32, BTreeMap<i64, Vec<u32>>>,
+    levels: BTreeMap<u32, BTreeMap<i64, Cell>>,
 }
 
 /// The accesses of tasks in flight (of all tasks, if it records).
@@ -83,7 +132,7 @@ impl History {
             };
             for (&level, map) in &mut grid.levels {
                 for (_, cell) in map.range_mut(cells(level, low, high)) {
-                    cell.retain(|&index| {
+                    cell.retain(|index| {
                         let e = &mut entries[index as usize];
                         let finished = !record && e.tasks.iter().all(|&t| done(t));
                         if !finished && low < e.end && e.region.start < high && region.overlaps(&e.region) {
@@ -109,8 +158,8 @@ impl History {
         let (low, high) = (region.start, region.end());
         for grid in &self.grids[usize::from(!write)..] {
             for (&level, map) in &grid.levels {
-                for index in map.range(cells(level, low, high)).flat_map(|(_, cell)| cell) {
-                    let e = &self.entries[*index as usize];
+                for index in map.range(cells(level, low, high)).flat_map(|(_, cell)| cell.iter()) {
+                    let e = &self.entries[index as usize];
                     if low < e.end && e.region.start < high && region.overlaps(&e.region) {
                         e.tasks.iter().for_each(|&t| found(t));
                     }
@@ -132,7 +181,7 @@ impl History {
         let level = level(low, high);
         let cells = cells(level, low, high);
         let map = self.grids[usize::from(write)].levels.entry(level).or_default();
-        for &index in map.get(cells.start()).iter().flat_map(|cell| cell.iter().rev().take(RECENT)) {
+        for index in map.get(cells.start()).iter().flat_map(|cell| cell.iter().rev().take(RECENT)) {
             let e = &mut self.entries[index as usize];
             if e.end != i64::MIN && e.region == *region {
                 if e.tasks.len() >= CROWD && e.tasks.len().is_multiple_of(CROWD) && !self.record {
@@ -165,7 +214,7 @@ impl History {
         for grid in &mut self.grids {
             grid.levels.retain(|_, map| {
                 map.retain(|_, cell| {
-                    cell.retain(|&index| {
+                    cell.retain(|index| {
                         let e = &mut entries[index as usize];
                         let gone = e.end == i64::MIN || e.tasks.iter().all(|&t| done(t));
                         if gone {
@@ -244,6 +293,23 @@ mod tests {
             let found = edges(&mut h, Region::bytes(1000 * task as i64 + 500, 1), false);
             assert_eq!(found, [(task, Cause::ReadAfterWrite)]);
         }
+    }
+
+    #[test]
+    fn a_cell_keeps_its_entries_in_order() {
+        let mut cell = Cell::default();
+        (0..9).for_each(|k| cell.push(k));
+        assert!(cell.iter().eq(0..9));
+        cell.retain(|k| k % 4 != 0);
+        assert!(cell.iter().eq([1, 2, 3, 5, 6, 7]));
+        cell.push(9);
+        assert!(cell.iter().rev().eq([9, 7, 6, 5, 3, 2, 1]));
+        cell.retain(|k| k == 9);
+        assert!(cell.iter().eq([9]) && cell.more.is_empty());
+        cell.push(10);
+        assert!(cell.iter().eq([9, 10]));
+        cell.retain(|_| false);
+        assert!(cell.is_empty());
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
         frame: Frame::default(),
         span: None,
     };
-    // Workers wait for the end of the run, and use the caller's memory: nothing may leave before `close` and `join`.
+    // Workers wait for the end of the run, and use the caller's memory: nothing may leave before `close`.
     let ran = catch_unwind(AssertUnwindSafe(|| o.run())).unwrap_or_else(|_| {
         let d = Diagnostic::error("internal", "the simulator failed in the orchestration");
         Err(d.at(o.span, "while it ran this"))
@@ -56,7 +56,7 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
     compiled.pool.give_groups(std::mem::take(&mut o.worker.groups));
     drop(o);
     scheduler.close();
-    crew.join();
+    crew.dismiss();
     // A task that failed comes before wherever the orchestration was.
     report.values = values?;
     ran?;
@@ -170,14 +170,16 @@ impl Orchestrator<'_, '_> {
         u64::try_from(v).map_err(|_| self.error("tensor-shape", format!("{what} of {v}")))
     }
 
-    fn extents(&self, shape: &[Extent]) -> Result<Vec<u64>, End> {
-        shape
-            .iter()
-            .map(|e| match *e {
-                Extent::Known(n) => Ok(n),
-                Extent::In(int) => self.unsigned("an extent", int),
-            })
-            .collect()
+    fn extents(&self, shape: &[Extent]) -> Result<Dims<u64>, End> {
+        let mut out = Dims::default();
+        for e in shape {
+            let n = match *e {
+                Extent::Known(n) => n,
+                Extent::In(int) => self.unsigned("an extent", int)?,
+            };
+            out.push(n).map_err(|e| self.memory(e))?;
+        }
+        Ok(out)
     }
 
     /// The tasks behind dependencies, invalid ids left out.
@@ -234,9 +236,9 @@ impl Orchestrator<'_, '_> {
             }
             Action::Slice { dst, src, offsets, sizes, drop } => {
                 let source = self.tensor(*src)?;
-                let mut at = Vec::with_capacity(offsets.len());
+                let mut at = Dims::<u64>::default();
                 for &o in offsets {
-                    at.push(self.unsigned("a slice at an offset", o)?);
+                    at.push(self.unsigned("a slice at an offset", o)?).map_err(|e| self.memory(e))?;
                 }
                 let sizes = self.extents(sizes)?;
                 let mut view = source.slice(&at, &sizes).map_err(|e| self.memory(e))?;

@@ -1,7 +1,8 @@
 //! Threads that outlive a run, so that a short run does not pay for starting them.
 //!
-//! They start with the first run that has something for them, and end with the program they belong to. A process that
-//! forks leaves them behind; the child notices and starts its own.
+//! They start with the first run that has something for them, and end with the program they belong to. A run ends when its
+//! work is done, not when each thread has noticed: a late one finds the run closed and goes to the next. A process that forks
+//! leaves them behind; the child notices and starts its own.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +15,6 @@ use crate::scheduler::Scheduler;
 struct Job {
     scheduler: Arc<Scheduler>,
     index: usize,
-    /// Told when the thread is done with the run, whatever happens.
-    done: Sender<()>,
 }
 
 #[derive(Debug)]
@@ -43,22 +42,18 @@ struct Idle {
 pub(crate) struct Crew<'a> {
     pool: &'a Pool,
     threads: Vec<Thread>,
-    done: Option<Receiver<()>>,
 }
 
 fn life(jobs: Receiver<Job>) {
     let mut groups = Vec::new();
     while let Ok(job) = jobs.recv() {
         groups = job.scheduler.work(job.index, groups);
-        drop(job.scheduler);
-        // The run may have ended without waiting only if its thread is gone.
-        let _ = job.done.send(());
     }
 }
 
 impl Pool {
     pub(crate) fn crew(&self) -> Crew<'_> {
-        Crew { pool: self, threads: Vec::new(), done: None }
+        Crew { pool: self, threads: Vec::new() }
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Idle> {
@@ -96,22 +91,17 @@ impl Crew<'_> {
                 Err(_) => break,
             }
         }
-        let (sender, done) = channel();
         for (i, thread) in threads.iter().enumerate() {
-            let job = Job { scheduler: scheduler.clone(), index: i + 1, done: sender.clone() };
+            let job = Job { scheduler: scheduler.clone(), index: i + 1 };
             // A thread ends only with its pool.
             let _ = thread.jobs.send(job);
         }
         self.threads = threads;
-        self.done = Some(done);
     }
 
-    /// Waits until every thread has left the run, which must have been closed.
-    pub(crate) fn join(mut self) {
-        if let Some(done) = self.done.take() {
-            // An error: no thread is left that could say more.
-            let _ = (0..self.threads.len()).try_for_each(|_| done.recv());
-        }
+    /// Gives the threads back. The run must have been closed: a thread that the host has not let run since then, or has yet to
+    /// see its job, finds nothing to do there. Waiting for it would cost a run of microseconds a time slice.
+    pub(crate) fn dismiss(mut self) {
         self.pool.idle().threads.append(&mut self.threads);
     }
 }

@@ -276,7 +276,7 @@ impl Scheduler {
 
     /// The next unit to run: the oldest, or one that the seed picks. After a failure only units before it count.
     fn pick(&self, state: &mut State) -> Option<Unit> {
-        if state.interrupted {
+        if state.interrupted || state.closing {
             return None;
         }
         if let Some((key, _)) = &state.failed {
@@ -336,6 +336,9 @@ impl Scheduler {
         }
         worker.batch = batch;
         self.ready.store(state.ready.len(), Ordering::Relaxed);
+        if state.closing && state.main_sleeps {
+            self.returned.notify_one();
+        }
         (state, true)
     }
 
@@ -485,9 +488,20 @@ impl Scheduler {
         }
     }
 
+    /// Ends the run: when this returns, no thread is at a unit or will take one, and nothing here refers to the arguments'
+    /// memory.
     pub(crate) fn close(&self) {
-        self.lock().closing = true;
+        let mut state = self.lock();
+        state.closing = true;
         self.changed.notify_all();
+        while state.running.iter().any(Option::is_some) {
+            state.main_sleeps = true;
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.main_sleeps = false;
+        }
+        let left = (std::mem::take(&mut state.tasks), std::mem::take(&mut state.ready));
+        drop(state);
+        drop(left);
     }
 
     /// Lends the calling thread to the pool until `ready` says so, a unit fails, or the run is interrupted (both of which

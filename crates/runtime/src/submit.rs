@@ -1,6 +1,7 @@
 //! Submitting a task: its arguments, what it will touch, whom it must follow.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -27,13 +28,42 @@ struct Known {
 #[derive(Default)]
 pub(crate) struct Footprints {
     /// Key: kernels, blocks, scalar bits.
-    known: HashMap<Vec<u64>, Rc<Known>>,
+    known: HashMap<Vec<u64>, Rc<Known>, BuildHasherDefault<Words>>,
     key: Vec<u64>,
     frame: Frame,
     /// Scratch of one submission.
     accesses: Vec<Access>,
     before: Vec<(u32, Cause)>,
     predecessors: Vec<u32>,
+}
+
+/// Hashes a key of a few words by a multiplication each: who chooses the keys is the program, which could slow down nobody
+/// but itself.
+#[derive(Default)]
+struct Words(u64);
+
+impl Hasher for Words {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.write_u64(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        // 2^64 over the golden ratio; the fold brings the high bits, which depend on all others, down.
+        let product = (self.0.rotate_left(5) ^ word) as u128 * 0x9e37_79b9_7f4a_7c15;
+        self.0 = product as u64 ^ (product >> 64) as u64;
+    }
+
+    fn write_usize(&mut self, word: usize) {
+        self.write_u64(word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Entries after which the memory is not worth it.
@@ -181,6 +211,32 @@ fn accesses(s: &Submit, args: &[Arg], touches: &[Option<Vec<Touch>>], out: &mut 
                     }
                 }
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::hash::BuildHasher;
+
+    use super::*;
+
+    #[test]
+    fn keys_that_differ_in_one_small_word_spread() {
+        let hasher = BuildHasherDefault::<Words>::default();
+        for at in 0..4 {
+            let hash = |k: u64| {
+                let mut key = [3, u64::MAX, 1, 0];
+                key[at] = k * 64;
+                hasher.hash_one(&key[..])
+            };
+            let hashes: BTreeSet<u64> = (0..4096).map(hash).collect();
+            assert_eq!(hashes.len(), 4096);
+            // What a table looks at: the low bits choose the bucket, the high ones tell its members apart.
+            let low: BTreeSet<u64> = hashes.iter().map(|h| h & 4095).collect();
+            let high: BTreeSet<u64> = hashes.iter().map(|h| h >> 57).collect();
+            assert!(low.len() > 2048 && high.len() == 128, "word {at}: {} and {}", low.len(), high.len());
         }
     }
 }
