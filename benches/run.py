@@ -2,7 +2,8 @@
 
 Per example and architecture: compile time (median of 5, nothing cached), run time of the machine level (median of 5),
 tasks, and the wall time of the whole script, from the start of Python to PASS. Then the cost of a task that does almost
-nothing, and the rates of the tile instructions against the host's measured limits.
+nothing, the rate of a program that only moves memory, and the rates of the tile instructions, against the host's
+measured limits.
 """
 
 import argparse
@@ -77,9 +78,13 @@ def cpu_name():
     return platform.processor() or platform.machine()
 
 
+def cargo_example(crate, name):
+    subprocess.run(["cargo", "run", "--release", "--quiet", "-p", crate, "--example", name], check=True, cwd=ROOT)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--no-rates", action="store_true", help="leave out the rates of tile instructions")
+    parser.add_argument("--no-rates", action="store_true", help="leave out the rates of memory and of tile instructions")
     options = parser.parse_args()
     os.environ.setdefault("PYPTO_PROG_BUILD_DIR", str(ROOT / "build_output"))
     sys.path.insert(0, str(EXAMPLES))
@@ -111,10 +116,10 @@ def main():
         print(f"| {what} | {1e6 * seconds / tasks:.2f} |")
 
     if not options.no_rates:
+        print("\nA program that only moves memory:\n", flush=True)
+        cargo_example("runtime", "stream")
         print("\nRates of tile instructions (one core):\n", flush=True)
-        subprocess.run(
-            ["cargo", "run", "--release", "--quiet", "-p", "isa", "--example", "rates"], check=True, cwd=ROOT
-        )
+        cargo_example("isa", "rates")
 
 
 if __name__ == "__main__":
