@@ -543,8 +543,8 @@ pub(crate) fn slice(cx: &mut Cx<'_>, args: &Args<'_>) -> Res<Held> {
         {
             return Err(cx.wrong_count(what, list.len(), rank, at));
         }
-    valid_fits(cx, valid.as_deref().unwrap_or_default(), &sizes, at)?;
     }
+    valid_fits(cx, valid.as_deref().unwrap_or_default(), &sizes, at)?;
     let mut window = cx.window(&offsets, &sizes, at);
     for &axis in &dropped {
         match usize::try_from(axis).ok().and_then(|i| window.axes.get_mut(i)) {
