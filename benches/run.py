@@ -84,7 +84,9 @@ def cargo_example(crate, name):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--no-rates", action="store_true", help="leave out the rates of memory and of tile instructions")
+    parser.add_argument(
+        "--no-rates", action="store_true", help="leave out the rates of memory and of tile instructions"
+    )
     options = parser.parse_args()
     os.environ.setdefault("PYPTO_PROG_BUILD_DIR", str(ROOT / "build_output"))
     sys.path.insert(0, str(EXAMPLES))
