@@ -25,7 +25,7 @@ import types
 
 from . import _native
 from . import session as sessions
-from .errors import TilewrightError, UnsupportedError
+from .errors import ProgramError, TilewrightError, UnsupportedError
 from .kernel import JITFunction, scalar_spec
 from .names import shown_path
 from .program import Program, ProgramFunction
@@ -118,7 +118,7 @@ def _order(place):
 def of_kernels(path, platform):
     """The report of a `.pto` file."""
     report = Report(path, platform)
-    runnable, needs = _native.support_of_kernels(pathlib.Path(path).read_text(), str(path), platform)
+    runnable, needs = _native.support_of_kernels(_source(path), str(path), platform)
     for kind, code, message, place in needs:
         report.add(kind, code, message, place, "")
     report.kernels = [Kernel(name, str(path), "decodes") for name in runnable]
@@ -128,6 +128,7 @@ def of_kernels(path, platform):
 
 def of_script(path, platform):
     """The report of a script."""
+    text = _source(path)
     report = Report(path, platform)
     session = sessions.Session(sessions.Options(platform=platform))
     with session.active():
@@ -150,7 +151,7 @@ def of_script(path, platform):
             # Helpers are looked at with what calls them.
             if not _is_helper(function) or not has_entry:
                 _kernel(report, session, function, platform)
-        _inside(report, session, path, module, platform, known)
+        _inside(report, session, path, text, module, platform, known)
     report.finish()
     return report
 
@@ -250,9 +251,23 @@ def _specs(function):
     return specs, ""
 
 
-def _inside(report, session, path, module, platform, known):
+def _source(path):
+    """The text of a file, or a program error that says where it is not one."""
+    data = pathlib.Path(path).read_bytes()
+    try:
+        text = data.decode()
+        if pathlib.Path(path).suffix != ".pto":
+            ast.parse(text)
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise ProgramError(f"{path}:{line}: not a text in UTF-8") from None
+    except SyntaxError as error:
+        raise ProgramError(f"{path}:{error.lineno}:{error.offset}: Python syntax error: {error.msg}") from None
+    return text
+
+
+def _inside(report, session, path, text, module, platform, known):
     """Kernels that functions of the script make: they do not exist yet, so their source is read."""
-    text = pathlib.Path(path).read_text()
     codes = {(c.co_name, c.co_firstlineno): c for c in _codes(compile(text, path, "exec", dont_inherit=True))}
     for node, owner in _nested(ast.parse(text)):
         line = min([node.lineno, *(d.lineno for d in node.decorator_list)])

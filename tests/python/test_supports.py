@@ -218,6 +218,20 @@ def test_a_pto_file_that_decodes(report):
     assert found["supported"] and [k["verdict"] for k in found["kernels"]] == ["decodes"]
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"x = 1\ndef f(: pass\n", "script.py:2:7: Python syntax error"),
+        (b"x = 1\n\xff", "script.py:2: not a text in UTF-8"),
+    ],
+)
+def test_what_is_no_script_is_said_in_a_line(cli, tmp_path, text, message):
+    (tmp_path / "script.py").write_bytes(text)
+    done = cli("supports", "script.py")
+    assert done.returncode == 1
+    assert message in done.stderr and len(done.stderr.splitlines()) == 1
+
+
 def test_usage(cli):
     assert cli("supports").returncode == 2
     assert cli("supports", "missing.py").returncode == 2
