@@ -30,9 +30,9 @@ pub enum TypeError {
     #[error("{op} needs tiles of rank 2, not {shape:?}")]
     Rank { op: &'static str, shape: Vec<u64> },
     #[error(
-        "{op} needs an operand that is valid wherever the other is, by extents known at compile time: not {a:?} and {b:?}"
+        "{op} needs an operand that is valid wherever the other is, by extents known at compile time: not [{a}] and [{b}]"
     )]
-    Part { op: &'static str, a: Vec<Dim>, b: Vec<Dim> },
+    Part { op: &'static str, a: String, b: String },
     #[error("{op} needs {expected}, not {found:?}")]
     Extent { op: &'static str, expected: &'static str, found: Vec<u64> },
     #[error("a conversion from {0} to itself does nothing; leave it out")]
@@ -406,7 +406,10 @@ impl<'a> Context<'a> {
         match (covers(a, b), covers(b, a)) {
             (true, _) => Ok(fresh(a)),
             (_, true) => Ok(fresh(b)),
-            _ => Err(TypeError::Part { op: self.op, a: a.valid.clone(), b: b.valid.clone() }),
+            _ => {
+                let shown = |t: &TileType| t.valid.iter().map(Dim::to_string).collect::<Vec<_>>().join(", ");
+                Err(TypeError::Part { op: self.op, a: shown(a), b: shown(b) })
+            }
         }
     }
 

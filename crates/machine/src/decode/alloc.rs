@@ -1,6 +1,9 @@
 //! Tile descriptors: where tiles lie, windows and other shapes of them, and which bytes a block must find zeroed.
 
+use std::collections::BTreeMap;
+
 use chip::Space;
+use ir::effects::{Effects, TileBox};
 use ir::{Block, Entity, Op, OpData, Opcode, Value};
 use isa::Tile;
 
@@ -143,9 +146,10 @@ impl<'a> Decoder<'a> {
     /// Which bytes a block must find zeroed: those of tiles that are not seen to be written whole before any other use
     /// (semantics rule 4, last sentence).
     pub(super) fn clear_ranges(&mut self) {
+        let effects = ir::effects::of_function(self.func).into_iter().collect();
         let mut ranges: Vec<_> = std::mem::take(&mut self.sites)
             .into_iter()
-            .filter(|(op, _)| !self.written_first(*op))
+            .filter(|(op, _)| !self.written_first(*op, &effects))
             .map(|(_, range)| range)
             .collect();
         ranges.sort_by_key(|r| r.start);
@@ -158,35 +162,18 @@ impl<'a> Decoder<'a> {
     }
 
     /// The first use in program order overwrites the whole tile, and stands in a block around all other uses.
-    fn written_first(&self, alloc: Op) -> bool {
+    fn written_first(&self, alloc: Op, effects: &BTreeMap<Op, Effects>) -> bool {
         let f = self.func;
         let Some(value) = f.ops[alloc].result() else { return false };
-        let Some(ty) = f.ty(value).as_tile().filter(|t| t.is_fully_valid()) else { return false };
+        let Some(ty) = f.ty(value).as_tile() else { return false };
         let users = f.users(value);
-        let Some(&first) = users.first() else { return true };
-        let data = &f.ops[first];
-        if data.operands.contains(&value) || data.dest() != Some(value) {
-            return false;
-        }
-        let full = |v: Value, axis: usize, n: u64| {
-            f.ty(v).as_tile().is_some_and(|t| t.valid.get(axis).and_then(|d| d.known()) == Some(n))
-        };
-        use ir::info::Domain;
-        let whole = match data.opcode.info().domain {
-            Domain::Whole | Domain::Destination => true,
-            Domain::Matmul => {
-                let (lhs, rhs) = (data.named("lhs")[0], data.named("rhs")[0]);
-                full(lhs, 0, ty.shape[0]) && full(rhs, 1, ty.shape[1])
-            }
-            Domain::Source => {
-                data.opcode != Opcode::TInsert
-                    // It may end early.
-                    && !data.attrs.bool("exhausted")
-                    && data.operands.first().is_some_and(|&s| f.ty(s).as_tile().is_some_and(|t| t.is_fully_valid()))
-            }
-            Domain::None => false,
-        };
-        whole && users.iter().all(|&user| self.encloses(data.block, f.ops[user].block))
+        let Some(first) = users.first() else { return true };
+        let write = effects.get(first).and_then(|e| e.write.as_ref());
+        let whole = write.is_some_and(|w| w.value == value && w.elements == Some(TileBox::whole(ty)));
+        let data = &f.ops[*first];
+        whole
+            && !data.operands.contains(&value)
+            && users.iter().all(|&user| self.encloses(data.block, f.ops[user].block))
     }
 
     fn encloses(&self, outer: Block, mut inner: Block) -> bool {
@@ -208,5 +195,40 @@ impl<'a> Decoder<'a> {
             Some("mat") => Ok(Space::Mat),
             other => Err(format!("unknown location {other:?}")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chip::Arch;
+    use dtype::Profile;
+
+    use crate::code::Mode;
+
+    /// Whether the accumulator of a product must be found zeroed, for a left operand of this valid extent.
+    fn accumulator_is_cleared(k: &str, extent: &str) -> bool {
+        let text = format!(
+            "program \"p\" a5 tile entry @k\nfunc @k kernel(cube)(%n: in index) {{\n  \
+             %l = alloc_tile {extent} : tile<16x32xbf16, valid 16x{k}, left, nz>\n  \
+             %r = alloc_tile : tile<32x16xbf16, right, zn>\n  %c = alloc_tile : tile<16x16xf32, acc, nz/1024>\n  \
+             tmatmul %l, %r outs(%c)\n  return\n}}\n"
+        );
+        let program = ir::text::parse_located(&text, "test.tw").unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+        let func = &program.functions[program.entry];
+        let code = crate::decode::decode(func, Arch::A5, Profile::A5, Mode::Plain).expect("a kernel");
+        // Left and right are never written here, so all of theirs is.
+        let cleared: usize = code.clear.iter().map(|r| r.len()).sum();
+        match cleared {
+            2048 => false,
+            3072 => true,
+            other => panic!("{other} bytes are cleared"),
+        }
+    }
+
+    #[test]
+    fn a_product_of_no_terms_writes_nothing() {
+        assert!(!accumulator_is_cleared("32", ""));
+        assert!(accumulator_is_cleared("0", ""));
+        assert!(accumulator_is_cleared("?", "valid_col(%n)"));
     }
 }
