@@ -9,13 +9,15 @@
 //! 4. [`interference`]: which roots may not share bytes, and which may only share an address exactly (in place).
 //! 5. [`pack`]: first fit, largest first, below the language's budget of each buffer (semantics rule 21).
 //!
-//! The result depends on nothing but the program and [`Options`].
+//! The result depends on nothing but the program and [`Options`]. [`pass`] is the pipeline of a kernel file, of which
+//! this is one step.
 
 mod access;
 mod alias;
 mod interference;
 mod liveness;
 mod pack;
+pub mod pass;
 mod place;
 mod plan;
 mod report;

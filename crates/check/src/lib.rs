@@ -1,5 +1,8 @@
 //! Independent checkers over IR and records, and the faults that prove that checkers can fail.
 //!
-//! Nothing here shares logic with the passes that it judges.
+//! Nothing here shares logic with the passes that it judges. Every checker answers with a [`Verdict`].
 
 pub mod mutate;
+mod verdict;
+
+pub use verdict::{Bytes, Finding, Site, Verdict};
