@@ -8,7 +8,7 @@ import pytest
 
 import tilewright.language as pl
 from kernels import COLS, ROWS, add_scalar, any_shape, double, fresh, same_extent, shift_rows
-from tilewright import RunConfig
+from tilewright import Options, ProgramError, RunConfig, Session
 
 pytestmark = pytest.mark.usefixtures("session")
 
@@ -277,3 +277,33 @@ def test_a_launch_of_absurdly_many_blocks_is_refused():
     x, y = np.ones((16, 64), np.float32), np.zeros((16, 64), np.float32)
     with pytest.raises(Exception, match="a task of 1000000000 blocks; at most 1048576 are supported"):
         crowd(x, y)
+
+
+@pl.jit
+def picked_rows(
+    table: pl.Tensor[[12], pl.INT32],
+    x: pl.Tensor[[12, 32], pl.FP32],
+    where: pl.Tensor[[2], pl.INT32],
+    out: pl.Out[pl.Tensor[[12, 32], pl.FP32]],
+):
+    start = pl.read(where, [0])
+    rows = pl.read(where, [1])
+    picks = pl.slice(table, [8], [start])
+    with pl.at(level=pl.Level.CORE_GROUP):
+        for i in pl.range(rows):
+            row = pl.read(picks, [i])
+            out[i : i + 1, :] = pl.add(x[row : row + 1, :], 1.0)
+    return out
+
+
+def test_a_slice_may_overhang_its_tensor_where_nothing_reads():
+    x = np.random.default_rng(0).random((12, 32), np.float32)
+    table = np.arange(12, dtype=np.int32)[::-1].copy()
+    out = np.zeros_like(x)
+    with Session(Options(check="levels")).active():
+        picked_rows(table, x, np.array([9, 3], np.int32), out)
+    np.testing.assert_array_equal(out[:3], x[table[9:]] + 1)
+    with pytest.raises(ProgramError, match="access to bytes 48..52 of a buffer of 48 bytes"):
+        picked_rows(table, x, np.array([9, 4], np.int32), out)
+    with pytest.raises(ProgramError, match="a slice of 8 at 13 in dimension 0, which has 12"):
+        picked_rows(table, x, np.array([13, 1], np.int32), out)

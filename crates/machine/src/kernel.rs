@@ -76,8 +76,9 @@ impl Kernel {
     }
 }
 
-/// The bytes of a whole view, as absolute addresses.
+/// The bytes of a whole view, as absolute addresses; not those beyond its buffer.
 pub fn whole_region(view: &memory::View) -> Region {
+    let view = view.inside();
     let size = view.dtype.size() as i64;
     let start = view.buffer.as_ptr().addr() as i64 + view.offset as i64 * size;
     Region::strided(start, size, view.shape.iter().zip(view.strides.iter()).map(|(&n, &s)| (n as i64, s * size)))

@@ -9,6 +9,8 @@ use crate::{Buffer, Dims, MemoryError};
 /// An array of elements: element `(i0, i1, …)` is at element `offset + Σ ik·strides[k]` of `buffer`.
 ///
 /// Offset, extents and strides count elements. A view may be built with any fields; every access checks them.
+///
+/// A view may *overhang* its buffer ([`View::overhanging`]): an access to what overhangs is an error, as any outside a buffer.
 #[derive(Clone, Debug)]
 pub struct View {
     pub buffer: Buffer,
@@ -98,9 +100,50 @@ impl View {
         true
     }
 
+    /// The part of the view that does not overhang its buffer.
+    pub fn inside(&self) -> View {
+        let mut view = self.clone();
+        if let (Some(&stride @ 1..), true) = (self.strides.first(), self.rises()) {
+            let row: u64 = self
+                .shape
+                .iter()
+                .zip(self.strides.iter())
+                .skip(1)
+                .fold(1, |n, (&d, &s)| n.saturating_add(d.saturating_sub(1).saturating_mul(s as u64)));
+            let elements = (self.buffer.len() / self.dtype.size()) as u64;
+            let room = elements.saturating_sub(self.offset);
+            let rows = if room < row { 0 } else { (room - row) / stride as u64 + 1 };
+            view.shape[0] = self.shape[0].min(rows);
+        }
+        view
+    }
+
+    /// Whether no element lies before the first.
+    fn rises(&self) -> bool {
+        self.shape.len() == self.strides.len() && self.strides.iter().all(|&s| s >= 0)
+    }
+
+    /// Whether all that would follow in the first dimension lies beyond the buffer.
+    fn ends_with_buffer(&self) -> bool {
+        let (Some(&rows), Some(&stride)) = (self.shape.first(), self.strides.first()) else { return false };
+        let next = self.offset as i128 + rows as i128 * stride as i128;
+        self.rises() && stride > 0 && next * self.dtype.size() as i128 >= self.buffer.len() as i128
+    }
+
     /// The box of `sizes` elements at `offsets`; it must lie inside the view.
     pub fn slice(&self, offsets: &[u64], sizes: &[u64]) -> Result<View, MemoryError> {
-        self.extent()?;
+        self.cut(offsets, sizes, false)
+    }
+
+    /// As [`View::slice`], but the box may go past the end of the first dimension if everything there lies beyond the
+    /// buffer too. Kernels for a fixed number of rows are handed such slices of a ragged tensor, and access the rows that
+    /// exist.
+    pub fn overhanging(&self, offsets: &[u64], sizes: &[u64]) -> Result<View, MemoryError> {
+        self.cut(offsets, sizes, self.ends_with_buffer())
+    }
+
+    fn cut(&self, offsets: &[u64], sizes: &[u64], overhangs: bool) -> Result<View, MemoryError> {
+        self.inside().extent()?;
         if offsets.len() != self.rank() || sizes.len() != self.rank() {
             return Err(MemoryError::Shape(format!(
                 "a slice with {} offsets and {} sizes of a view of {} dimensions",
@@ -111,7 +154,8 @@ impl View {
         }
         let mut start = self.offset as i128;
         for (k, (&o, &n)) in offsets.iter().zip(sizes).enumerate() {
-            if o.checked_add(n).is_none_or(|end| end > self.shape[k]) {
+            let over = overhangs && k == 0 && o < self.shape[0];
+            if o.checked_add(n).is_none_or(|end| end > self.shape[k] && !over) {
                 return Err(MemoryError::Shape(format!(
                     "a slice of {n} at {o} in dimension {k}, which has {}",
                     self.shape[k]
@@ -202,10 +246,12 @@ impl View {
 
     /// Byte offset of an element.
     pub fn byte_offset(&self, index: &[u64]) -> Result<usize, MemoryError> {
-        if index.len() != self.rank() || index.iter().zip(self.shape.iter()).any(|(i, d)| i >= d) {
-            return Err(MemoryError::Shape(format!("element {index:?} of a view of shape {:?}", self.shape)));
+        let inside = self.inside();
+        if index.len() != self.rank() || index.iter().zip(inside.shape.iter()).any(|(i, d)| i >= d) {
+            let over = if inside.shape == self.shape { "" } else { ", which overhangs its buffer" };
+            return Err(MemoryError::Shape(format!("element {index:?} of a view of shape {:?}{over}", self.shape)));
         }
-        self.extent()?;
+        inside.extent()?;
         let at =
             index.iter().zip(self.strides.iter()).fold(self.offset as i128, |n, (&i, &s)| n + i as i128 * s as i128);
         Ok(at as usize * self.dtype.size())

@@ -184,3 +184,24 @@ fn a_bit_cast_has_the_same_bytes() {
     let odd = View::strided(numbered(24), DType::U16, 0, &[2, 2], &[5, 1]).unwrap();
     assert!(odd.bitcast(DType::U32).unwrap_err().to_string().contains("not every row"));
 }
+
+#[test]
+fn a_slice_may_overhang_the_end_of_its_buffer_only() {
+    let view = View::new(numbered(24), DType::U16, &[6, 4]).unwrap();
+    assert!(view.slice(&[4, 0], &[4, 4]).is_err());
+    let over = view.overhanging(&[4, 0], &[4, 4]).unwrap();
+    assert_eq!(over.shape[..], [4, 4]);
+    assert_eq!(over.inside().shape[..], [2, 4]);
+    assert_eq!(over.get(&[1, 3]).unwrap(), Scalar::new(DType::U16, 23));
+    assert!(
+        over.get(&[2, 0]).is_err() && over.to_vec().is_err() && over.set(&[3, 0], Scalar::new(DType::U16, 0)).is_err()
+    );
+    // A part of it that exists is like any other view.
+    assert_eq!(elements(&over.slice(&[0, 2], &[2, 2]).unwrap()), [18, 19, 22, 23]);
+    assert_eq!(elements(&over.overhanging(&[1, 0], &[1, 4]).unwrap()), [20, 21, 22, 23]);
+    // What would be elements of another row, or of what follows, is not given out.
+    assert!(view.overhanging(&[0, 2], &[6, 4]).is_err());
+    assert!(view.slice(&[0, 0], &[3, 4]).unwrap().overhanging(&[2, 0], &[2, 4]).is_err());
+    assert!(view.slice(&[0, 1], &[6, 2]).unwrap().overhanging(&[5, 0], &[2, 2]).is_ok());
+    assert!(view.overhanging(&[6, 0], &[1, 4]).is_err() && view.overhanging(&[5, 0], &[u64::MAX, 4]).is_err());
+}

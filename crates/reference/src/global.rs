@@ -218,7 +218,13 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 let tensor = frame.tensor(op.tensor)?;
                 let axes: Vec<(usize, u64)> =
                     (0..sizes.len()).filter(|axis| !drop.contains(axis)).map(|axis| (axis, sizes[axis])).collect();
-                let view = window(&tensor.view, &offsets, &sizes, &axes, "a slice")?;
+                let mut existing = sizes.clone();
+                if let (Some(&first @ 0..), true) = (offsets.first(), ends_with_buffer(&tensor.view)) {
+                    // What would follow the last row is no row of anything: only an access to it is wrong.
+                    let rows = tensor.view.shape[0].saturating_sub(first as u64);
+                    existing[0] = if rows > 0 { sizes[0].min(rows) } else { sizes[0] };
+                }
+                let view = window(&tensor.view, &offsets, &existing, &axes, "a slice")?;
                 let tensor = Tensor { view, global: tensor.global };
                 frame.set_tensor(op.dst, tensor);
                 Ok(())
@@ -337,6 +343,13 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
         }
         Ok(())
     }
+}
+
+/// Whether all that would follow in the first dimension lies beyond the buffer.
+fn ends_with_buffer(view: &View) -> bool {
+    let (Some(&rows), Some(&stride)) = (view.shape.first(), view.strides.first()) else { return false };
+    let next = (view.offset as i128 + rows as i128 * stride as i128) * view.dtype.size() as i128;
+    stride > 0 && view.strides.iter().all(|&s| s >= 0) && next >= view.buffer.len() as i128
 }
 
 /// The view of a box: its dimensions are `axes` of the source (with the extent used of each), starting at `offsets`.

@@ -241,7 +241,7 @@ impl Orchestrator<'_, '_> {
                     at.push(self.unsigned("a slice at an offset", o)?).map_err(|e| self.memory(e))?;
                 }
                 let sizes = self.extents(sizes)?;
-                let mut view = source.slice(&at, &sizes).map_err(|e| self.memory(e))?;
+                let mut view = source.overhanging(&at, &sizes).map_err(|e| self.memory(e))?;
                 if !drop.is_empty() {
                     let (mut dims, mut strides) = (Dims::default(), Dims::default());
                     for k in (0..view.rank()).filter(|k| !drop.contains(k)) {

@@ -220,7 +220,7 @@ fn views_of_views_reach_the_same_bytes() {
 fn errors_of_the_orchestration_have_their_line() {
     let cases = [
         ("%v = read %x indices(%c5) : i32", "out-of-bounds"),
-        ("%v = tensor_slice %x offsets(%c4) {sizes = [2]} : tensor<2xi32>", "tensor-shape"),
+        ("%v = tensor_slice %x offsets(%c5) {sizes = [2]} : tensor<2xi32>", "tensor-shape"),
         ("%d = div %c1, %c0 : index", "division-by-zero"),
         ("for %c1, %c5, %c0 {kind = range} (%i: index) {\n    yield\n  }", "zero-step"),
         ("%big = tensor_create dims(%huge) : tensor<?xi32>", "tensor-shape"),
