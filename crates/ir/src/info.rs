@@ -34,10 +34,34 @@ impl OpInfo {
         self.operands.iter().position(|o| o.name == name)
     }
 
+    /// An attribute of the entry, or a mark.
     pub fn attr(&self, name: &str) -> Option<&'static AttrInfo> {
-        self.attrs.iter().find(|a| a.name == name)
+        self.attrs.iter().chain(self.marks()).find(|a| a.name == name)
+    }
+
+    /// What a pass may say of the operation, beside the attributes of its entry: [`FUSION_MARKS`] of vector operations
+    /// that go over the elements of tiles.
+    pub fn marks(&self) -> &'static [AttrInfo] {
+        let goes_over_elements = matches!(self.domain, Domain::Destination | Domain::Source);
+        let in_kernels = matches!(self.form, Form::Tile | Form::Dest) && self.levels.contains(Levels::KERNEL);
+        if self.pipe == Pipe::Vector && goes_over_elements && in_kernels { FUSION_MARKS } else { &[] }
     }
 }
+
+/// The fusion group of an operation: its members follow each other in one block.
+pub const GROUP_ID: &str = "pto.fusion.group_id";
+/// The place of an operation in its group, from 0.
+pub const GROUP_ORDER: &str = "pto.fusion.order";
+/// One number per tile of an operation, operands in order and then destinations: 1 where it is an operand whose bytes
+/// nobody reads after this operation before they are overwritten.
+pub const LAST_USE: &str = "pto.last_use";
+
+/// What fusion says of an operation. No mark changes what the operation means.
+pub const FUSION_MARKS: &[AttrInfo] = &[
+    AttrInfo { name: GROUP_ID, kind: AttrKind::Int, required: false },
+    AttrInfo { name: GROUP_ORDER, kind: AttrKind::Int, required: false },
+    AttrInfo { name: LAST_USE, kind: AttrKind::Ints, required: false },
+];
 
 /// An operand group.
 #[derive(Debug)]

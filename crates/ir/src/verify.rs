@@ -51,6 +51,7 @@ pub const RULES: &[(&str, &str)] = &[
     ("attribute-missing", "required attributes are there"),
     ("attribute-unknown", "other attributes than those of the table entry are not"),
     ("attribute-value", "an attribute has the kind, and is one of the words, that its table entry says"),
+    ("fusion-mark", "a member of a fusion group has a group and a place, and a bit for each tile in its last uses"),
     // Types.
     (
         "type-level",

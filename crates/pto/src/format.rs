@@ -12,7 +12,7 @@
 //! | `?a[ … ]?` | what is between, if the group (or attribute) `a` is there |
 //! | anything else | itself |
 
-use ir::info::AttrKind;
+use ir::info::{AttrKind, FUSION_MARKS};
 use ir::{Attr, OpData, Opcode as C, Type};
 
 /// Operations that have a format.
@@ -226,15 +226,23 @@ pub(crate) fn attr(opcode: C, name: &str, value: &Attr) -> String {
         Attr::Bool(b) => b.to_string(),
         // Where the dialect wants another type than the default.
         Attr::Int(v) if matches!(name, "root" | "ffts_mode" | "offset" | "byte") => format!("{v} : i32"),
+        Attr::Int(v) if is_mark(name) => format!("{v} : i64"),
         Attr::Int(v) => v.to_string(),
         Attr::Float(v) => format!("{v:?}"),
         // Kept as it was spelled.
         Attr::Text(text) if opcode.info().attr(name).is_some_and(|a| a.kind == AttrKind::Spelled) => text.clone(),
         Attr::Text(text) => crate::print::quoted(text),
         Attr::Type(dtype) => crate::types::element_name(*dtype).to_owned(),
+        Attr::Ints(v) if is_mark(name) => {
+            format!("array<i64: {}>", v.iter().map(i64::to_string).collect::<Vec<_>>().join(", "))
+        }
         Attr::Ints(v) => format!("[{}]", v.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")),
         Attr::Symbols(v) => v.iter().map(|s| format!("@{}", crate::print::symbol(s))).collect::<Vec<_>>().join(", "),
     }
+}
+
+fn is_mark(name: &str) -> bool {
+    FUSION_MARKS.iter().any(|mark| mark.name == name)
 }
 
 /// Puts pieces of text after each other, with a blank where one belongs.
@@ -280,6 +288,16 @@ mod tests {
             for operand in info.operands {
                 assert!(found.contains(&operand.name), "{} does not show {}", info.name, operand.name);
             }
+        }
+    }
+
+    /// Marks are printed with the attributes behind `outs(…)`, or in the dictionary of a format.
+    #[test]
+    fn every_operation_that_has_marks_has_a_place_for_them() {
+        let marked = ir::ops::TABLE.iter().filter(|info| !info.marks().is_empty());
+        for info in marked {
+            let Some(pieces) = format(info.opcode) else { continue };
+            assert!(pieces.iter().any(|p| matches!(p, Piece::Dict)), "{}", info.name);
         }
     }
 }

@@ -485,7 +485,7 @@ impl<'t> Body<'_, 't> {
             let start = self.p.mark();
             let name = self.p.c.expect_word("an attribute")?;
             let Some(known) = info.attr(name) else {
-                let names: Vec<&str> = info.attrs.iter().map(|a| a.name).collect();
+                let names: Vec<&str> = info.attrs.iter().chain(info.marks()).map(|a| a.name).collect();
                 let message = format!("{} has no attribute `{name}`", info.name);
                 let e = self.p.c.error_from(start, "unknown-attribute", message);
                 return Err(if names.is_empty() { e } else { e.help(format!("it has {}", names.join(", "))) });

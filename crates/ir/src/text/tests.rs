@@ -120,7 +120,7 @@ impl Generator {
             if visible.is_empty() || self.r.one_in(2) { vec![] } else { vec![self.r.pick(visible)] };
         let results: Vec<Type> = (0..self.r.below(3)).map(|_| self.ty(0)).collect();
         let groups: Vec<&[Value]> = groups.iter().map(Vec::as_slice).collect();
-        let list = self.attrs(info.attrs);
+        let list = self.attrs(info);
         let mut b = Builder::new(f);
         b.switch_to(block);
         b.span = (files > 0 && !self.r.one_in(4)).then(|| self.span(files));
@@ -198,9 +198,9 @@ impl Generator {
         }
     }
 
-    fn attrs(&mut self, known: &'static [crate::info::AttrInfo]) -> Attrs {
+    fn attrs(&mut self, op: &'static crate::info::OpInfo) -> Attrs {
         let mut list = Attrs::default();
-        for info in known {
+        for info in op.attrs.iter().chain(op.marks()) {
             if !info.required && self.r.one_in(2) {
                 continue;
             }

@@ -6,7 +6,7 @@ use super::{Check, Cx, Fault, buffers, ensure, types};
 use crate::attr::Attr;
 use crate::entity::{Block, Entity, Op, Value};
 use crate::function::{Def, Function, OpData, Program};
-use crate::info::{Arity, AttrKind, Form, Kind, Levels};
+use crate::info::{Arity, AttrKind, Form, GROUP_ID, GROUP_ORDER, Kind, LAST_USE, Levels};
 use crate::ops::Opcode;
 use crate::types::Type;
 
@@ -114,7 +114,7 @@ impl Walk<'_> {
             return self.fail(id, Fault { code: "bookkeeping", message });
         }
         let mut sound = true;
-        for check in [self.table(op), self.uses(op), attributes(op), self.results(id, op)] {
+        for check in [self.table(op), self.uses(op), attributes(op), self.marks(op), self.results(id, op)] {
             if let Err(fault) = check {
                 self.fail(id, fault);
                 sound = false;
@@ -127,6 +127,27 @@ impl Walk<'_> {
         for &result in &op.results {
             self.define(result, defined);
         }
+    }
+
+    /// What fusion says of an operation (that it is true is for the checkers of `check`).
+    fn marks(&self, op: &OpData) -> Check {
+        let (group, order) = (op.attrs.int(GROUP_ID), op.attrs.int(GROUP_ORDER));
+        ensure!(
+            group.is_some() == order.is_some() && group.min(order).is_none_or(|n| n >= 0),
+            "fusion-mark",
+            "a member of a fusion group has `{GROUP_ID}` and `{GROUP_ORDER}`, from 0"
+        );
+        if let Some(bits) = op.attrs.ints(LAST_USE) {
+            let is_tile = |v: &&Value| self.cx.ty(**v).as_tile().is_some();
+            let tiles = op.operands.iter().filter(is_tile).count();
+            let all = tiles + op.dests.iter().chain(&op.results).filter(is_tile).count();
+            ensure!(
+                bits.len() == all && bits.iter().all(|b| matches!(b, 0 | 1)) && bits[tiles..].iter().all(|&b| b == 0),
+                "fusion-mark",
+                "`{LAST_USE}` has a 0 or 1 for each of the {tiles} tiles that are read, and a 0 for what is written"
+            );
+        }
+        Ok(())
     }
 
     fn regions(&mut self, id: Op, op: &OpData) {

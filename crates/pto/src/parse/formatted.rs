@@ -55,7 +55,8 @@ impl Body<'_, '_, '_> {
                 }
                 Piece::Dict if self.p.c.peek() == Some('{') => {
                     let list = self.p.attributes()?;
-                    let known: Vec<&str> = info.attrs.iter().map(|a| a.name).filter(|n| !shown.contains(n)).collect();
+                    let all = info.attrs.iter().chain(info.marks()).map(|a| a.name);
+                    let known: Vec<&str> = all.filter(|n| !shown.contains(n)).collect();
                     list.only(&self.p.c, &known)?;
                     for name in known {
                         if let Some(item) = list.get(name) {

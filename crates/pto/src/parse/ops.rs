@@ -453,7 +453,13 @@ impl Body<'_, '_, '_> {
         };
         let plain: Vec<&'static str> = plain(opcode).collect();
         dps.inner.only(&self.p.c, &[inner, &plain].concat())?;
-        dps.attrs.only(&self.p.c, &[outer, &plain].concat())?;
+        let marks: Vec<&'static str> = opcode.info().marks().iter().map(|mark| mark.name).collect();
+        dps.attrs.only(&self.p.c, &[outer, &plain, &marks].concat())?;
+        for name in marks {
+            if let Some(item) = dps.attrs.get(name) {
+                self.set_attr(opcode.info(), name, item, &mut list, start)?;
+            }
+        }
         for name in plain {
             if let Some(item) = dps.inner.get(name).or(dps.attrs.get(name)) {
                 self.set_attr(opcode.info(), name, item, &mut list, start)?;

@@ -179,12 +179,14 @@ impl Printer<'_> {
             C::TGatherMask | C::TScatterMask => {
                 let name = if op.opcode == C::TGatherMask { "tgather" } else { "tscatter" };
                 let pattern = op.attrs.int("pattern").and_then(pattern_name).unwrap_or("?");
+                let marks: Vec<String> = marks(op).collect();
                 format!(
-                    "pto.{name} ins({}, {{maskPattern = #pto.mask_pattern<{pattern}>}} : {}, \"row\") outs({} : {})",
+                    "pto.{name} ins({}, {{maskPattern = #pto.mask_pattern<{pattern}>}} : {}, \"row\") outs({} : {}){}",
                     self.list(all),
                     self.types(all),
                     self.list(&op.dests),
-                    self.types(&op.dests)
+                    self.types(&op.dests),
+                    if marks.is_empty() { String::new() } else { format!(" {{{}}}", marks.join(", ")) }
                 )
             }
             C::TMrgSortLists => {
@@ -397,6 +399,7 @@ impl Printer<'_> {
         for name in format::plain(op.opcode).filter(|name| !inner.contains(name)) {
             attrs.extend(op.attrs.get(name).map(|v| format!("{name} = {}", format::attr(op.opcode, name, v))));
         }
+        attrs.extend(marks(op));
         if !attrs.is_empty() {
             text += &format!(" {{{}}}", attrs.join(", "));
         }
@@ -461,6 +464,12 @@ pub(crate) fn pad_word(pad: Pad) -> &'static str {
         Pad::Max => "max",
         Pad::Min => "min",
     }
+}
+
+/// What fusion says of an operation.
+fn marks(op: &OpData) -> impl Iterator<Item = String> {
+    let names = op.opcode.info().marks().iter().map(|mark| mark.name);
+    names.filter_map(|n| Some(format!("{n} = {}", format::attr(op.opcode, n, op.attrs.get(n)?))))
 }
 
 fn fifo(op: &OpData) -> String {
