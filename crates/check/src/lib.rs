@@ -2,7 +2,10 @@
 //!
 //! Nothing here shares logic with the passes that it judges. Every checker answers with a [`Verdict`].
 
+pub mod access;
 pub mod mutate;
+#[cfg(test)]
+mod testing;
 mod verdict;
 
 pub use verdict::{Bytes, Finding, Site, Verdict};
