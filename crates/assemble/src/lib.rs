@@ -11,9 +11,13 @@
 //!
 //! The result depends on nothing but the program and [`Options`]. [`pass`] is the pipeline of a kernel file, of which
 //! this is one step.
+//!
+//! [`bytes`] says which bytes each operation touches, with and without addresses: what passes that move or order
+//! operations go by.
 
 mod access;
 mod alias;
+pub mod bytes;
 mod interference;
 mod liveness;
 mod pack;
