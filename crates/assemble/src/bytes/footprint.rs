@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn tall_columns_of_one_grid_do_not_meet() {
-        let column = |c| ByteBox::new(c * 64, 1000, 1024, 64);
+        let column = |c: u64| ByteBox::new(c * 64, 1000, 1024, 64);
         assert!(!column(1).overlaps(&column(2)));
         assert!(column(1).overlaps(&ByteBox::new(100, 1000, 1024, 64)));
         assert!(!ByteBox::new(0, 100, 64, 0).overlaps(&column(0)));
