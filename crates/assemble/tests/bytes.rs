@@ -93,18 +93,18 @@ fn windows_that_do_not_meet_are_apart() {
 
 #[test]
 fn carried_tiles_are_all_that_they_may_be() {
-    let found = conflicts(&format!(
+    let found = conflicts(
         "%a = pto.alloc_tile addr = %c0 : !pto.tile_buf<vec, 1x8xf32>
          %b = pto.alloc_tile addr = %c64 : !pto.tile_buf<vec, 1x8xf32>
          %c = pto.alloc_tile addr = %c1024 : !pto.tile_buf<vec, 1x8xf32>
          pto.texpands ins(%z : f32) outs(%a : !pto.tile_buf<vec, 1x8xf32>)
          pto.texpands ins(%z : f32) outs(%b : !pto.tile_buf<vec, 1x8xf32>)
          pto.texpands ins(%z : f32) outs(%c : !pto.tile_buf<vec, 1x8xf32>)
-         %x:2 = scf.for %i = %i0 to %n step %i1 iter_args(%s = %a, %t = %b) -> (!pto.tile_buf<vec, 1x8xf32>, !pto.tile_buf<vec, 1x8xf32>) {{
+         %x:2 = scf.for %i = %i0 to %n step %i1 iter_args(%s = %a, %t = %b) -> (!pto.tile_buf<vec, 1x8xf32>, !pto.tile_buf<vec, 1x8xf32>) {
            pto.texpands ins(%z : f32) outs(%s : !pto.tile_buf<vec, 1x8xf32>)
            scf.yield %t, %s : !pto.tile_buf<vec, 1x8xf32>, !pto.tile_buf<vec, 1x8xf32>
-         }}"
-    ));
+         }"
+    );
     assert_eq!(found, [(0, 3), (1, 3)]);
 }
 
@@ -123,7 +123,7 @@ fn global_memory_is_told_apart_by_parameter_and_known_offsets() {
 
 #[test]
 fn columns_of_a_view_are_apart() {
-    let found = conflicts(&format!(
+    let found = conflicts(
         "%v = pto.make_tensor_view %p, shape = [%i8, %i64], strides = [%i64, %i1] : !pto.tensor_view<?x?xf32>
          %w = pto.partition_view %v, offsets = [%i0, %i0], sizes = [%i8, %i8] : !pto.tensor_view<?x?xf32> -> !pto.partition_tensor_view<8x8xf32>
          %x = pto.partition_view %v, offsets = [%i0, %i8], sizes = [%i8, %i8] : !pto.tensor_view<?x?xf32> -> !pto.partition_tensor_view<8x8xf32>
@@ -131,7 +131,7 @@ fn columns_of_a_view_are_apart() {
          pto.tstore ins(%a : !pto.tile_buf<vec, 8x8xf32>) outs(%w : !pto.partition_tensor_view<8x8xf32>)
          pto.tstore ins(%a : !pto.tile_buf<vec, 8x8xf32>) outs(%x : !pto.partition_tensor_view<8x8xf32>)
          pto.store_scalar %z, %p[%i8] : !pto.ptr<f32>, f32"
-    ));
+    );
     assert_eq!(found, [(1, 2)]);
 }
 
