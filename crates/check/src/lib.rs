@@ -3,9 +3,15 @@
 //! Nothing here shares logic with the passes that it judges. Every checker answers with a [`Verdict`].
 
 pub mod access;
+mod correspond;
+mod difference;
+mod marks;
 pub mod mutate;
+pub mod order;
+mod reach;
 #[cfg(test)]
 mod testing;
 mod verdict;
 
+pub use order::{order, order_of};
 pub use verdict::{Bytes, Finding, Site, Verdict};

@@ -5,6 +5,8 @@ use std::ops::Range;
 use diag::{Diagnostic, Span};
 use ir::{Function, Op};
 
+use crate::access::Memory;
+
 /// The answer of one checker about one program.
 #[derive(Clone, Default, Debug)]
 pub struct Verdict {
@@ -89,5 +91,25 @@ impl Finding {
         d = d.note(format!("in `{}`", self.first.function));
         d.help = self.help.clone();
         d
+    }
+}
+
+/// ` at line 12`, where an operation has a line.
+pub(crate) fn on_line(func: &Function, op: Op) -> String {
+    func.ops[op].span.map_or(String::new(), |s| format!(" at line {}", s.line))
+}
+
+/// What a kernel author calls a memory.
+pub(crate) fn memory_name(func: &Function, memory: Memory) -> String {
+    let name = |v: ir::Value| func.values[v].name.as_deref().map(|n| format!("`%{n}`"));
+    match memory {
+        Memory::Space(space) => space.name().to_owned(),
+        Memory::Root(v) | Memory::Slots(v) => name(v).unwrap_or_else(|| "a tile without a name".to_owned()),
+        Memory::Global(v) => match v.and_then(name) {
+            Some(pointer) => format!("global memory behind {pointer}"),
+            None => "global memory".to_owned(),
+        },
+        Memory::Valid(v) => format!("the valid extents of {}", name(v).unwrap_or_else(|| "a tile".to_owned())),
+        Memory::Locals => "an array or a structure".to_owned(),
     }
 }
