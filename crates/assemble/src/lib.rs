@@ -13,7 +13,7 @@
 //! this is one step.
 //!
 //! [`bytes`] says which bytes each operation touches, with and without addresses: what passes that move or order
-//! operations go by.
+//! operations go by. [`sync`] makes the order between pipes explicit.
 
 mod access;
 mod alias;
@@ -25,6 +25,7 @@ pub mod pass;
 mod place;
 mod plan;
 mod report;
+pub mod sync;
 
 pub use pack::Order;
 pub use place::place;

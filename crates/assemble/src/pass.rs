@@ -9,6 +9,7 @@ use ir::Program;
 
 use crate::Options;
 use crate::place;
+use crate::sync;
 
 /// How much of a kernel file has been decided by who wrote it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -66,6 +67,8 @@ impl Settings {
 pub enum Pass {
     /// Tiles that have no address get one.
     Place,
+    /// Flags, barriers or tokens order the pipes.
+    InsertSync,
 }
 
 impl Pass {
@@ -73,19 +76,18 @@ impl Pass {
     pub const fn name(self) -> &'static str {
         match self {
             Pass::Place => "plan-memory",
+            Pass::InsertSync => "insert-sync",
         }
     }
 
     /// # Errors
     /// What of the program the pass cannot do, all of it.
-    pub fn run(
-        self,
-        program: &mut Program,
-        settings: &Settings,
-        _control: &mut Control,
-    ) -> Result<(), Vec<Diagnostic>> {
+    pub fn run(self, program: &mut Program, settings: &Settings, control: &mut Control) -> Result<(), Vec<Diagnostic>> {
         match self {
             Pass::Place => *program = place(program, &settings.place)?,
+            Pass::InsertSync => {
+                sync::insert(program, settings.sync, control)?;
+            }
         }
         Ok(())
     }
@@ -96,6 +98,9 @@ pub fn passes(settings: &Settings) -> Vec<Pass> {
     let mut all = Vec::new();
     if settings.level < Level::Three {
         all.push(Pass::Place);
+    }
+    if settings.sync != Sync::Keep {
+        all.push(Pass::InsertSync);
     }
     all
 }
