@@ -13,11 +13,6 @@ impl Bits {
         self.0[i / 64] |= 1 << (i % 64);
     }
 
-    #[cfg(test)]
-    pub(super) fn contains(&self, i: usize) -> bool {
-        self.0[i / 64] >> (i % 64) & 1 == 1
-    }
-
     pub(super) fn insert_range(&mut self, range: std::ops::Range<usize>) {
         for i in range {
             self.insert(i);
@@ -50,5 +45,31 @@ impl Bits {
                 (bit < 64).then_some(word * 64 + bit)
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_wider_than_a_word() {
+        let of = |numbers: &[usize]| {
+            let mut set = Bits::new(200);
+            numbers.iter().for_each(|&n| set.insert(n));
+            set
+        };
+        let listed = |set: &Bits| set.common(set).collect::<Vec<_>>();
+        let (mut a, b) = (of(&[0, 63, 64, 199]), of(&[63, 100, 199]));
+        assert_eq!(a.common(&b).collect::<Vec<_>>(), [63, 199]);
+        a.union(&b);
+        assert_eq!(listed(&a), [0, 63, 64, 100, 199]);
+        a.intersect(&b);
+        assert_eq!(a, b);
+        a.remove_all(&of(&[100]));
+        a.insert_range(1..3);
+        assert_eq!(listed(&a), [1, 2, 63, 199]);
+        a.clear();
+        assert!(listed(&a).is_empty());
     }
 }

@@ -52,12 +52,11 @@ pub(super) fn tokens(
     let mut names = std::collections::BTreeMap::new();
     let mut of = vec![Vec::new(); steps.len()];
     for (step, held) in of.iter_mut().enumerate() {
-        for place in first[step]..first[step] + steps[step].places.len() {
-            if contended[place] {
-                let next = names.len();
-                let resource = *names.entry(root(&mut sets, place)).or_insert(next);
-                held.push((resource + rotation) % TOKENS);
-            }
+        let places = first[step]..first[step] + steps[step].places.len();
+        for place in places.filter(|&p| contended[p]) {
+            let next = names.len();
+            let resource = *names.entry(root(&mut sets, place)).or_insert(next);
+            held.push((resource + rotation) % TOKENS);
         }
         held.sort_unstable();
         held.dedup();
