@@ -124,6 +124,7 @@ impl Touch {
 /// The touches of every operation of a function.
 pub struct Bytes {
     touches: Vec<Touch>,
+    places: Vec<Vec<Place>>,
 }
 
 impl Bytes {
@@ -143,7 +144,12 @@ impl Bytes {
         for op in walk {
             touches[op.index()] = cx.touch(op);
         }
-        Bytes { touches }
+        Bytes { touches, places: cx.tiles.into_places() }
+    }
+
+    /// Where the bytes of a tile value may be; empty for values that are no tiles.
+    pub fn places(&self, value: Value) -> &[Place] {
+        &self.places[value.index()]
     }
 
     pub fn of(&self, op: Op) -> &Touch {

@@ -13,11 +13,13 @@
 //! this is one step.
 //!
 //! [`bytes`] says which bytes each operation touches, with and without addresses: what passes that move or order
-//! operations go by. [`sync`] makes the order between pipes explicit.
+//! operations go by. [`fuse`] brings vector operations together that can be one loop, [`sync`] makes the order between
+//! pipes explicit.
 
 mod access;
 mod alias;
 pub mod bytes;
+pub mod fuse;
 mod interference;
 mod liveness;
 mod pack;

@@ -8,6 +8,7 @@ use diag::Diagnostic;
 use ir::Program;
 
 use crate::Options;
+use crate::fuse::fuse;
 use crate::place;
 use crate::sync;
 
@@ -65,6 +66,8 @@ impl Settings {
 /// One step of the pipeline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pass {
+    /// Vector operations that can be one loop are brought together.
+    Fuse,
     /// Tiles that have no address get one.
     Place,
     /// Flags, barriers or tokens order the pipes.
@@ -75,6 +78,7 @@ impl Pass {
     /// What messages, dumps and `--mlir-print-ir-after` call it.
     pub const fn name(self) -> &'static str {
         match self {
+            Pass::Fuse => "op-fusion",
             Pass::Place => "plan-memory",
             Pass::InsertSync => "insert-sync",
         }
@@ -84,6 +88,9 @@ impl Pass {
     /// What of the program the pass cannot do, all of it.
     pub fn run(self, program: &mut Program, settings: &Settings, control: &mut Control) -> Result<(), Vec<Diagnostic>> {
         match self {
+            Pass::Fuse => {
+                fuse(program, settings.shape_inference, control);
+            }
             Pass::Place => *program = place(program, &settings.place)?,
             Pass::InsertSync => {
                 sync::insert(program, settings.sync, control)?;
@@ -96,6 +103,9 @@ impl Pass {
 /// The passes of a kernel file, in order.
 pub fn passes(settings: &Settings) -> Vec<Pass> {
     let mut all = Vec::new();
+    if settings.fusion && settings.level >= Level::Two {
+        all.push(Pass::Fuse);
+    }
     if settings.level < Level::Three {
         all.push(Pass::Place);
     }

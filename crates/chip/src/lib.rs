@@ -154,6 +154,18 @@ pub struct Chip {
     bias: Capacity,
     /// Cross-core FIFOs go through global memory (A2/A3) instead of the consumer's own buffer (A5).
     pub fifo_through_global_memory: bool,
+    /// Its vector instructions can be fused into one function over registers; how large that may get.
+    pub fusion: Option<Fusion>,
+}
+
+/// What one fused vector function may use (`spec/pto-assembly.md` §4.6: from there on upstream's planner counts more tiles
+/// as a loss; the machine renames 68 registers of 256 bytes, `spec/isa.md` §1.8).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Fusion {
+    /// Tiles of which a piece is in a register at the same time.
+    pub live_tiles: usize,
+    /// Tiles that it loads from its surroundings or stores for them.
+    pub parameters: usize,
 }
 
 impl Chip {
@@ -198,6 +210,7 @@ static A2A3: Chip = Chip {
     acc: same(128 << 10),
     bias: same(1 << 10),
     fifo_through_global_memory: true,
+    fusion: None,
 };
 
 static A5: Chip = Chip {
@@ -211,6 +224,7 @@ static A5: Chip = Chip {
     acc: same(256 << 10),
     bias: same(4 << 10),
     fifo_through_global_memory: false,
+    fusion: Some(Fusion { live_tiles: 10, parameters: 12 }),
 };
 
 /// The alignment that `assemble` gives a tile of `space`: a block for Vec, a fractal for the cube's buffers.

@@ -43,6 +43,10 @@ impl<'f> Tiles<'f> {
         tiles
     }
 
+    pub(super) fn into_places(self) -> Vec<Vec<Place>> {
+        self.places
+    }
+
     /// Empty for values that are no tiles.
     pub(super) fn of(&self, value: Value) -> &[Place] {
         &self.places[value.index()]
