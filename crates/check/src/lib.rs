@@ -9,6 +9,7 @@ mod marks;
 pub mod mutate;
 pub mod order;
 mod reach;
+pub mod sync;
 #[cfg(test)]
 mod testing;
 mod verdict;
