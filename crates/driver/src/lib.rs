@@ -11,6 +11,7 @@
 
 mod artifact;
 mod compile;
+pub mod exec;
 mod kernels;
 mod levels;
 mod run;

@@ -172,6 +172,8 @@ impl Context<'_> {
             (C::TCmp, "b") => Some(self.valid(data.named("a")[0])),
             (C::TScatter, "indices") | (C::TSort32, "idx") => Some(self.valid(data.named("source")[0])),
             (C::MScatter, "indices") => None,
+            // All of both, side by side.
+            (C::TConcat, _) => Some(self.valid(value)),
             (_, "v") => {
                 let dest = dest_box?;
                 let by_row = data.opcode.name().starts_with("trowexpand");
@@ -188,6 +190,15 @@ impl Context<'_> {
         let some = |extent| matches!(extent, Extent::Static(n) if n > 0);
         match (self.data.opcode, self.data.opcode.info().domain) {
             (C::TInsert | C::TSetVal, _) => None,
+            (C::TConcat, _) => {
+                let (a, b) = (self.valid(self.data.named("a")[0]), self.valid(self.data.named("b")[0]));
+                match (a.cols, b.cols) {
+                    (Extent::Static(x), Extent::Static(y)) if a.rows == b.rows => {
+                        Some(TileBox { rows: a.rows, cols: Extent::Static(x.saturating_add(y)) })
+                    }
+                    _ => None,
+                }
+            }
             (C::TRowSum, _) => Some(TileBox { cols: ONE, ..source() }),
             (C::TRowMax | C::TRowMin, _) => Some(TileBox { cols: ONE, ..source() }).filter(|_| some(source().cols)),
             (C::TColSum | C::TColMax | C::TColMin, _) => {

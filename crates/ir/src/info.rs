@@ -23,6 +23,8 @@ pub struct OpInfo {
     /// Names of the operand groups whose buffer the destination may be, at the same address and layout.
     pub in_place: &'static [&'static str],
     pub evidence: Evidence,
+    /// Whether only `.pto` text has it: no tensor level says it, and `lower` never makes it.
+    pub text: bool,
     /// Whether executors give it its meaning. Others are read, verified, kept and printed, and refused by name in a run.
     pub runs: bool,
     /// Of an operation that runs: operand groups and attributes with which it does not.

@@ -68,6 +68,7 @@ impl OpInfo {
             domain: crate::info::Domain::None,
             in_place: &[],
             evidence: Inferred,
+            text: false,
             runs: true,
             beyond: &[],
         }
@@ -94,9 +95,16 @@ impl OpInfo {
         self
     }
 
-    /// Only text: no executor runs it.
+    /// Of `.pto` text only, and no executor runs it.
     const fn text(mut self) -> OpInfo {
+        self.text = true;
         self.runs = false;
+        self
+    }
+
+    /// Of `.pto` text only; the machine runs it.
+    const fn machine(mut self) -> OpInfo {
+        self.text = true;
         self
     }
 
@@ -690,12 +698,12 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::TFreeFromAiv, "tfree_from_aiv", &[], Results(0), K, "Gives the oldest popped slot back.").attrs(&[need("id", Int), need("split", Int)]).on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
     // What only `.pto` text says: kept, verified and printed; executors refuse it by name.
     OpInfo::new(C::Call, "call", &[many("args", Kind::Any)], Carried, K, "Runs a helper function of the module, on this core; the results are what it returns.").attrs(&[need("callee", Symbols)]).text().from(Doc),
-    OpInfo::new(C::Barrier, "barrier", &[], Results(0), K, "What follows on a pipe (or on all) starts after everything before on it has ended.").attrs(&[need("pipe", Word(PIPES))]).text().from(Doc),
-    OpInfo::new(C::FenceBarrierAll, "fence.barrier_all", &[], Results(0), K, "All memory accesses of this core before it, in the scope, are seen before those after it.").attrs(&[need("scope", Word(&["local_memory", "gm", "all"]))]).text().from(Doc),
-    OpInfo::new(C::CacheInvalid, "cmo.cacheinvalid", &[opt("target", Kind::Memory)], Results(0), K, "Forgets what the scalar cache holds: of the line at `target`, or of a whole address space.").attrs(&[may("space", Word(&["gm"]))]).on(Pipe::Scalar, crate::info::Domain::None).text().from(Doc),
-    OpInfo::new(C::TConcat, "tconcat", &[one("a", Kind::Tile), one("b", Kind::Tile)], Dest, K, "The valid columns of a, then those of b, row by row.").on(Pipe::Vector, Destination).text().from(Golden),
-    OpInfo::new(C::TColExpandExpDif, "tcolexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile)], Dest, K, "e^(a[i, j] − v[0, j]).").on(Pipe::Vector, Destination).text().from(Golden),
-    OpInfo::new(C::TRowExpandExpDif, "trowexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Dest, K, "e^(a[i, j] − v[i, 0]). `tmp`: the device's scratch.").on(Pipe::Vector, Destination).text().from(Golden),
+    OpInfo::new(C::Barrier, "barrier", &[], Results(0), K, "What follows on a pipe (or on all) starts after everything before on it has ended.").attrs(&[need("pipe", Word(PIPES))]).machine().from(Doc),
+    OpInfo::new(C::FenceBarrierAll, "fence.barrier_all", &[], Results(0), K, "All memory accesses of this core before it, in the scope, are seen before those after it.").attrs(&[need("scope", Word(&["local_memory", "gm", "all"]))]).machine().from(Doc),
+    OpInfo::new(C::CacheInvalid, "cmo.cacheinvalid", &[opt("target", Kind::Memory)], Results(0), K, "Forgets what the scalar cache holds: of the line at `target`, or of a whole address space.").attrs(&[may("space", Word(&["gm"]))]).on(Pipe::Scalar, crate::info::Domain::None).machine().from(Doc),
+    OpInfo::new(C::TConcat, "tconcat", &[one("a", Kind::Tile), one("b", Kind::Tile)], Dest, K, "The valid columns of a, then those of b, row by row.").on(Pipe::Vector, Destination).machine().from(Golden),
+    OpInfo::new(C::TColExpandExpDif, "tcolexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile)], Dest, K, "e^(a[i, j] − v[0, j]).").on(Pipe::Vector, Destination).machine().from(Golden),
+    OpInfo::new(C::TRowExpandExpDif, "trowexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Dest, K, "e^(a[i, j] − v[i, 0]). `tmp`: the device's scratch.").on(Pipe::Vector, Destination).machine().from(Golden),
     // Between the ranks of a program.
     OpInfo::new(C::CommTPut, "comm.tput", &[one("dest", Kind::Memory), one("source", Kind::Memory), many("staging", Kind::Tile)], Results(0), K, "Copies a box of this rank's memory to another rank's, through one staging tile or two in turn (MTE2 fills them, MTE3 empties them). `atomicType`: replaces, or adds.").attrs(&[may("atomicType", Word(&["atomic_none", "atomic_add"]))]).text().from(Doc),
     OpInfo::new(C::CommTNotify, "comm.tnotify", &[one("signal", Kind::Memory), one("value", Kind::Int)], Results(0), K, "After everything this core did before has ended: sets a signal word (i32) of another rank, or adds to it.").attrs(&[may("notifyOp", Word(&["set", "atomic_add"]))]).text().from(Doc),
@@ -721,22 +729,22 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::DeclareGlobal, "declare_global", &[], Results(1), K, "A view whose memory a pop says.").text().from(Doc),
     OpInfo::new(C::TGetScaleAddr, "tget_scale_addr", &[one("source", Kind::Tile)], Dest, K, "The destination becomes the view of the scales that belong to an operand of a scaled product; nothing moves.").on(Pipe::Scalar, crate::info::Domain::None).text().from(Doc),
     // Order between pipes, cores and functions.
-    OpInfo::new(C::SetFlag, "set_flag", &[], Results(0), K, "When what `from` has begun before has ended: raises a flag for `to`.").attrs(&[need("from", Word(PIPES)), need("to", Word(PIPES)), need("event", Word(EVENTS))]).text().from(Doc),
-    OpInfo::new(C::WaitFlag, "wait_flag", &[], Results(0), K, "`to` goes on when `from` has raised the flag, and lowers it.").attrs(&[need("from", Word(PIPES)), need("to", Word(PIPES)), need("event", Word(EVENTS))]).text().from(Doc),
-    OpInfo::new(C::SetFlagDyn, "set_flag_dyn", &[one("event", Kind::Int)], Results(0), K, "As `set_flag`, with an event known at run time.").attrs(&[need("from_pipe", Word(PIPES)), need("to_pipe", Word(PIPES))]).text().from(Doc),
-    OpInfo::new(C::WaitFlagDyn, "wait_flag_dyn", &[one("event", Kind::Int)], Results(0), K, "As `wait_flag`, with an event known at run time.").attrs(&[need("from_pipe", Word(PIPES)), need("to_pipe", Word(PIPES))]).text().from(Doc),
-    OpInfo::new(C::RecordEvent, "record_event", &[], Results(0), K, "As `set_flag`, between pipes that are named by what runs on them.").attrs(&[need("source", Word(ENDPOINTS)), need("target", Word(ENDPOINTS)), need("event", Word(EVENTS))]).text().from(Doc),
-    OpInfo::new(C::WaitEvent, "wait_event", &[], Results(0), K, "As `wait_flag`, between pipes that are named by what runs on them.").attrs(&[need("source", Word(ENDPOINTS)), need("target", Word(ENDPOINTS)), need("event", Word(EVENTS))]).text().from(Doc),
-    OpInfo::new(C::GetBuf, "get_buf", &[], Results(0), K, "Waits until no other pipe has buffer token `buffer`, and takes it (A5).").attrs(&[need("source", Word(ENDPOINTS)), need("buffer", Int)]).text().from(Doc),
-    OpInfo::new(C::RlsBuf, "rls_buf", &[], Results(0), K, "Gives buffer token `buffer` back (A5).").attrs(&[need("source", Word(ENDPOINTS)), need("buffer", Int)]).text().from(Doc),
+    OpInfo::new(C::SetFlag, "set_flag", &[], Results(0), K, "When what `from` has begun before has ended: raises a flag for `to`.").attrs(&[need("from", Word(PIPES)), need("to", Word(PIPES)), need("event", Word(EVENTS))]).machine().from(Doc),
+    OpInfo::new(C::WaitFlag, "wait_flag", &[], Results(0), K, "`to` goes on when `from` has raised the flag, and lowers it.").attrs(&[need("from", Word(PIPES)), need("to", Word(PIPES)), need("event", Word(EVENTS))]).machine().from(Doc),
+    OpInfo::new(C::SetFlagDyn, "set_flag_dyn", &[one("event", Kind::Int)], Results(0), K, "As `set_flag`, with an event known at run time.").attrs(&[need("from_pipe", Word(PIPES)), need("to_pipe", Word(PIPES))]).machine().from(Doc),
+    OpInfo::new(C::WaitFlagDyn, "wait_flag_dyn", &[one("event", Kind::Int)], Results(0), K, "As `wait_flag`, with an event known at run time.").attrs(&[need("from_pipe", Word(PIPES)), need("to_pipe", Word(PIPES))]).machine().from(Doc),
+    OpInfo::new(C::RecordEvent, "record_event", &[], Results(0), K, "As `set_flag`, between pipes that are named by what runs on them.").attrs(&[need("source", Word(ENDPOINTS)), need("target", Word(ENDPOINTS)), need("event", Word(EVENTS))]).machine().from(Doc),
+    OpInfo::new(C::WaitEvent, "wait_event", &[], Results(0), K, "As `wait_flag`, between pipes that are named by what runs on them.").attrs(&[need("source", Word(ENDPOINTS)), need("target", Word(ENDPOINTS)), need("event", Word(EVENTS))]).machine().from(Doc),
+    OpInfo::new(C::GetBuf, "get_buf", &[], Results(0), K, "Waits until no other pipe has buffer token `buffer`, and takes it (A5).").attrs(&[need("source", Word(ENDPOINTS)), need("buffer", Int)]).machine().from(Doc),
+    OpInfo::new(C::RlsBuf, "rls_buf", &[], Results(0), K, "Gives buffer token `buffer` back (A5).").attrs(&[need("source", Word(ENDPOINTS)), need("buffer", Int)]).machine().from(Doc),
     OpInfo::new(C::SyncSet, "sync.set", &[opt("event", Kind::Int)], Results(0), K, "When a pipe has done what it has begun: tells other cores, by an event.").attrs(&[need("pipe", Word(PIPES)), may("number", Int), may("ffts_mode", Int)]).text().from(Doc),
     OpInfo::new(C::SyncWait, "sync.wait", &[opt("event", Kind::Int)], Results(0), K, "A pipe goes on when other cores have told the event.").attrs(&[need("pipe", Word(PIPES)), may("number", Int), may("ffts_mode", Int)]).text().from(Doc),
     OpInfo::new(C::SetCrossBlock, "set_cross_block", &[opt("event", Kind::Int)], Results(0), K, "Tells the other cores of the launch an event, after a pipe.").attrs(&[need("pipe", Word(PIPES)), may("number", Int)]).text().from(Doc),
     OpInfo::new(C::WaitCrossBlock, "wait_cross_block", &[opt("event", Kind::Int)], Results(0), K, "A pipe goes on when another core of the launch has told the event.").attrs(&[need("pipe", Word(PIPES)), may("number", Int)]).text().from(Doc),
     OpInfo::new(C::SetIntraBlock, "set_intra_block", &[opt("event", Kind::Int)], Results(0), K, "Tells the other core of the cluster an event, after a pipe.").attrs(&[need("pipe", Word(PIPES)), may("number", Int)]).text().from(Doc),
     OpInfo::new(C::WaitIntraBlock, "wait_intra_block", &[opt("event", Kind::Int)], Results(0), K, "A pipe goes on when the other core of the cluster has told the event.").attrs(&[need("pipe", Word(PIPES)), may("number", Int)]).text().from(Doc),
-    OpInfo::new(C::SetFfts, "set_ffts", &[one("base", Kind::Ptr)], Results(0), K, "Where in memory the events between cores are (A2/A3).").text().from(Doc),
-    OpInfo::new(C::TSync, "tsync", &[many("events", Kind::Any)], Results(0), K, "Waits for what made these.").text().from(Doc),
+    OpInfo::new(C::SetFfts, "set_ffts", &[one("base", Kind::Ptr)], Results(0), K, "Where in memory the events between cores are (A2/A3).").machine().from(Doc),
+    OpInfo::new(C::TSync, "tsync", &[many("events", Kind::Any)], Results(0), K, "Waits for what made these.").machine().from(Doc),
     OpInfo::new(C::SyncAllSoft, "syncall.soft", &[one("workspace", Kind::Memory), opt("used", Kind::Int)], Results(0), K, "As `syncall`, by words of a workspace in global memory (i32).").attrs(&[may("core_type", Word(CORE_TYPES))]).text().from(Doc),
     OpInfo::new(C::EventIdsCreate, "declare_eventid_array", &[], Results(1), K, "An array of event ids.").text().from(Doc),
     OpInfo::new(C::EventIdsGet, "eventid_array_get", &[one("ids", Kind::Opaque), one("index", Kind::Int)], Results(1), K, "An event id of an array (index).").text().from(Doc),

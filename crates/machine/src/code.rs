@@ -24,6 +24,17 @@ pub enum Mode {
     Observed,
     /// Scalars, control flow and views only; accesses to global memory are recorded, not done.
     Footprint,
+    /// Plain, and what it reaches and touches is recorded ([`crate::measure`]); with `digests` of what each tile operation
+    /// made, too, whatever it comes from.
+    Measured {
+        digests: bool,
+    },
+}
+
+impl Mode {
+    pub fn is_measured(self) -> bool {
+        matches!(self, Mode::Measured { .. })
+    }
 }
 
 /// Which register file a value lives in.
@@ -454,6 +465,7 @@ pub enum Inst {
     },
     Push {
         fifo: u32,
+        split: Split,
         src: Reg,
     },
     Pop {
@@ -461,6 +473,12 @@ pub enum Inst {
     },
     Free {
         fifo: u32,
+    },
+    /// Columns of two tiles side by side.
+    Concat {
+        dst: Reg,
+        a: Reg,
+        b: Reg,
     },
     /// The address that the peer reserved.
     Import {
@@ -492,7 +510,15 @@ pub enum Inst {
         offset: Reg,
     },
 
-    // Footprint.
+    // Measured: a region of the code, and a view before anything is accessed through it.
+    EnterRegion {
+        block: u32,
+    },
+    Reach {
+        view: Reg,
+    },
+
+    // Footprint, and measured.
     TouchView {
         site: u32,
         view: Reg,
@@ -587,6 +613,17 @@ pub struct MergeSpec {
     pub exhausted: bool,
 }
 
+/// How the vector cores of a cluster share a tile that the cube core pushes or pops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Split {
+    /// Each gets all of it; what the cube core gets is the first core's.
+    None,
+    /// The first core has the upper half of the rows.
+    Rows,
+    /// The first core has the left half of the columns.
+    Cols,
+}
+
 /// One direction of a FIFO, as an instruction names it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FifoName {
@@ -610,6 +647,7 @@ pub struct PipeSpec {
 #[derive(Clone, Debug)]
 pub struct PopSpec {
     pub fifo: u32,
+    pub split: Split,
     pub dst: Reg,
     pub tile: Tile,
     pub valid: [Extent; 2],
@@ -692,6 +730,8 @@ pub struct Code {
     pub syncs: bool,
     /// It adds floats atomically: blocks must commit in order (semantics rule 15).
     pub float_atomics: bool,
+    /// Blocks of the function, for [`Mode::Measured`].
+    pub blocks: usize,
     pub(crate) spans: Vec<Option<Span>>,
     pub(crate) regs: Vec<Reg>,
 }

@@ -144,6 +144,7 @@ impl<'a> Decoder<'a> {
             traps: Vec::new(),
             sites: Vec::new(),
             hosts: Vec::new(),
+            blocks: func.blocks.len(),
             uses_block: false,
             syncs: false,
             float_atomics: false,
@@ -288,6 +289,9 @@ impl<'a> Decoder<'a> {
     }
 
     fn block(&mut self, block: Block, target: &Target) {
+        if self.code.mode.is_measured() {
+            self.emit(Inst::EnterRegion { block: block.index() as u32 });
+        }
         for &op in &self.func.blocks[block].ops {
             self.op = Some(op);
             let data = &self.func.ops[op];
@@ -324,8 +328,10 @@ impl<'a> Decoder<'a> {
         if !done {
             return Err("not an operation of a kernel".into());
         }
-        if self.code.mode == Mode::Observed {
-            self.observe(data);
+        match self.code.mode {
+            Mode::Observed => self.observe(data),
+            Mode::Measured { digests: true } => self.observe_output(op, data),
+            Mode::Plain | Mode::Footprint | Mode::Measured { digests: false } => {}
         }
         Ok(())
     }
@@ -358,6 +364,25 @@ impl<'a> Decoder<'a> {
         let reg = self.reg(value);
         let point = self.point(origin.op);
         self.emit(if store { Inst::ObserveView { point, view: reg } } else { Inst::ObserveTile { point, tile: reg } });
+    }
+
+    /// The digest of whatever an operation writes, at the operation itself.
+    fn observe_output(&mut self, op: Op, data: &OpData) {
+        let descriptor =
+            matches!(data.opcode, Opcode::AllocTile | Opcode::Subview | Opcode::TReshape | Opcode::Bitcast);
+        let Some(value) = data.dest().or(data.output()).filter(|_| !descriptor) else { return };
+        let reg = self.reg(value);
+        match self.func.ty(value) {
+            Type::Tile(_) => {
+                let point = self.point(op);
+                self.emit(Inst::ObserveTile { point, tile: reg });
+            }
+            Type::PartView { .. } if data.opcode == Opcode::TStore => {
+                let point = self.point(op);
+                self.emit(Inst::ObserveView { point, view: reg });
+            }
+            _ => {}
+        }
     }
 
     fn point(&mut self, op: Op) -> u32 {

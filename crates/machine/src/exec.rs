@@ -9,11 +9,12 @@ use isa::{Order, Tile};
 use memory::{Dims, MemoryError};
 use trace::{Point, Region, ValueRecord};
 
-use crate::code::{Code, Extent, FifoName, Inst, LoopSpec, PipeSpec, ShapeSpec, pointer};
+use crate::code::{Code, Extent, FifoName, Inst, LoopSpec, PipeSpec, SUBBLOCK_IDX, ShapeSpec, pointer};
 use crate::fifo::Fifo;
 use crate::footprint::Recorder;
 use crate::frame::{Frame, ViewReg};
 use crate::group::SyncKind;
+use crate::measure::Measure;
 
 /// Why a frame is not running.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,19 +71,29 @@ impl fmt::Display for Trap {
 
 impl std::error::Error for Trap {}
 
+/// What the cores of a cluster have of the arena.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cluster {
+    /// What slot addresses of the first vector core and of the cube core count from.
+    pub slot_bases: [usize; 2],
+    /// How far the second vector core's bytes are behind the first's.
+    pub stride: usize,
+    pub vector_cores: usize,
+}
+
 /// Everything outside its registers that a running frame can reach.
 pub struct Machine<'a> {
     pub mem: &'a mut [u8],
     pub fifos: &'a mut Vec<Fifo>,
     /// The function on the other core of the cluster.
     pub peer: Option<&'a Code>,
-    /// Arena offsets that slot addresses of the vector core and of the cube core count from.
-    pub slot_bases: [usize; 2],
+    pub cluster: Cluster,
     pub interrupt: Option<&'a AtomicBool>,
     pub task: u32,
     pub block: u32,
     pub values: &'a mut Vec<ValueRecord>,
     pub(crate) recorder: Option<&'a mut Recorder>,
+    pub(crate) measure: Option<&'a mut Measure>,
 }
 
 impl<'a> Machine<'a> {
@@ -92,12 +103,13 @@ impl<'a> Machine<'a> {
             mem: &mut [],
             fifos: &mut nothing.0,
             peer: None,
-            slot_bases: [0; 2],
+            cluster: Cluster::default(),
             interrupt,
             task: 0,
             block: 0,
             values: &mut nothing.1,
             recorder: None,
+            measure: None,
         }
     }
 }
@@ -450,14 +462,22 @@ impl Frame {
                     let start = isa::Init::Bias(*t!(bias));
                     isa::matmul(m.mem, t!(dst), t!(lhs), t!(rhs), start, profile)?;
                 }
+                Inst::Concat { dst, a, b } => {
+                    let (d, a, b) = (*t!(dst), *t!(a), *t!(b));
+                    let left = window(&d, 0, 0, a.valid_rows, a.valid_cols)?;
+                    let right = window(&d, 0, a.valid_cols, b.valid_rows, b.valid_cols)?;
+                    isa::copy(m.mem, &left, &a)?;
+                    isa::copy(m.mem, &right, &b)?;
+                }
                 Inst::Transpose { dst, src } => isa::transpose(m.mem, t!(dst), t!(src))?,
 
                 Inst::SyncAll(kind) => return Ok(Stop::SyncAll(*kind)),
                 Inst::InitPipe { spec } => self.init_pipe(&code.pipes[*spec as usize], m)?,
-                Inst::Push { fifo, src } => {
+                Inst::Push { fifo, split, src } => {
                     let name = code.fifos[*fifo as usize];
+                    let core = self.scalars[SUBBLOCK_IDX as usize] as usize;
                     match find(m.fifos, name) {
-                        Some(fifo) if fifo.can_push() => fifo.push(m.mem, t!(src))?,
+                        Some(fifo) if fifo.can_push(core) => fifo.push(m.mem, t!(src), *split, core)?,
                         Some(_) => {
                             self.pc -= 1;
                             return Ok(Stop::Wait { fifo: name, push: true });
@@ -475,9 +495,10 @@ impl Frame {
                             region[i] = extent("a valid extent", self.int(reg), valid[i])?;
                         }
                     }
+                    let core = self.scalars[SUBBLOCK_IDX as usize] as usize;
                     match find(m.fifos, name) {
-                        Some(fifo) if fifo.can_pop() => {
-                            self.tiles[spec.dst as usize] = fifo.pop(m.mem, spec, (region[0], region[1]))?;
+                        Some(fifo) if fifo.can_pop(core) => {
+                            self.tiles[spec.dst as usize] = fifo.pop(m.mem, spec, (region[0], region[1]), core)?;
                         }
                         Some(_) => {
                             self.pc -= 1;
@@ -488,7 +509,8 @@ impl Frame {
                 }
                 Inst::Free { fifo } => {
                     let name = code.fifos[*fifo as usize];
-                    find(m.fifos, name).ok_or_else(|| unknown_fifo(name))?.free()?;
+                    let core = self.scalars[SUBBLOCK_IDX as usize] as usize;
+                    find(m.fifos, name).ok_or_else(|| unknown_fifo(name))?.free(core)?;
                 }
                 Inst::Import { dst, name } => {
                     let name = &code.imports[*name as usize];
@@ -525,7 +547,31 @@ impl Frame {
                     self.observe(code, m, *point, digest);
                 }
 
+                Inst::EnterRegion { block } => {
+                    if let Some(measure) = &mut m.measure {
+                        measure.enter(*block)?;
+                    }
+                }
+                Inst::Reach { view } => {
+                    if let Some(measure) = &mut m.measure {
+                        let v = &self.views[*view as usize];
+                        let size = v.dtype.size() as i64;
+                        let dims = v.shape.iter().zip(v.strides.iter());
+                        let dims = dims.map(|(&n, &s)| (n as i64, s.saturating_mul(size)));
+                        measure.reach(v.param as usize, v.offset.saturating_mul(size), size, dims)?;
+                    }
+                }
                 Inst::TouchView { site, view } => {
+                    if let Some(measure) = &mut m.measure {
+                        let v = &self.views[*view as usize];
+                        let s = &code.sites[*site as usize];
+                        let mut dims = [(1, 0); memory::MAX_RANK];
+                        for (dim, (&n, &t)) in dims.iter_mut().zip(v.shape.iter().zip(v.strides.iter())) {
+                            *dim = (n as i64, t.saturating_mul(s.size));
+                        }
+                        let dims = &dims[..v.shape.len()];
+                        measure.touch(v.param as usize, s.write, v.offset.saturating_mul(s.size), s.size, dims)?;
+                    }
                     if let Some(recorder) = &mut m.recorder {
                         let v = &self.views[*view as usize];
                         let size = code.sites[*site as usize].size;
@@ -534,6 +580,12 @@ impl Frame {
                     }
                 }
                 Inst::TouchScalar { site, ptr, offset } => {
+                    if let Some(measure) = &mut m.measure {
+                        let s = &code.sites[*site as usize];
+                        let p = s!(ptr);
+                        let at = pointer::offset(p).saturating_add(self.int(*offset)).saturating_mul(s.size);
+                        measure.touch(pointer::param(p), s.write, at, s.size, &[])?;
+                    }
                     if let Some(recorder) = &mut m.recorder {
                         let p = s!(ptr);
                         let size = code.sites[*site as usize].size;
@@ -579,14 +631,16 @@ impl Frame {
         if let Some((reg, base, size)) = a.addr {
             let at = self.int(reg);
             match usize::try_from(at) {
-                Ok(at) if at.saturating_add(a.bytes) <= size => tile.offset = base + at,
+                Ok(at) if at.saturating_add(a.bytes) <= size => {
+                    tile.offset = base + at + if code.based[a.dst as usize] { self.base } else { 0 };
+                }
                 _ => {
                     let n = a.bytes;
                     let what = format!("a tile of {n} bytes at address {at} of a scratchpad of {size} bytes");
                     return Err(Trap::new("out-of-bounds", what));
                 }
             }
-        } else if !code.placed {
+        } else if code.based[a.dst as usize] {
             tile.offset += self.base;
         }
         if let Some(r) = a.rows {
@@ -698,7 +752,7 @@ impl Frame {
             }
             let name = FifoName { id: spec.id, to_vector };
             if find(m.fifos, name).is_none() {
-                m.fifos.push(Fifo::new(name, spec.clone()));
+                m.fifos.push(Fifo::new(name, spec.clone(), m.cluster));
             }
             let Some(fifo) = find(m.fifos, name) else { continue };
             let shape = |s: &PipeSpec| (s.dir_mask, s.slot_size, s.slot_num);
@@ -708,7 +762,7 @@ impl Frame {
             // The consumer's count of local slots is the one that matters; the larger is never wrong for the other.
             fifo.spec.local_slot_num = fifo.spec.local_slot_num.max(spec.local_slot_num);
             if let Some(reg) = if to_vector { spec.c2v } else { spec.v2c } {
-                let base = m.slot_bases[usize::from(!to_vector)];
+                let base = m.cluster.slot_bases[usize::from(!to_vector)];
                 let slots = base + self.scalars[reg as usize] as u32 as usize;
                 if fifo.slots.is_some_and(|other| other != slots) {
                     let message = format!("the cores give FIFO {} two slot buffers of the consumer", spec.id);
@@ -723,6 +777,10 @@ impl Frame {
                 // The ring of the other direction lies behind this one's.
                 let skip = if spec.dir_mask == 3 && !to_vector { spec.slot_size * spec.slot_num } else { 0 };
                 let at = (pointer.base + pointer::offset(p)) * size + skip as i64;
+                if let Some(measure) = &mut m.measure {
+                    let size = (spec.slot_size * spec.slot_num) as i64;
+                    measure.touch(pointer::param(p), true, at, size, &[])?;
+                }
                 let mut ring = pointer.view.clone();
                 ring.dtype = DType::U8;
                 ring.offset = u64::try_from(at)

@@ -408,11 +408,12 @@ impl Footprint {
                 mem: &mut [],
                 fifos: &mut Vec::new(),
                 peer: None,
-                slot_bases: [0; 2],
+                cluster: crate::exec::Cluster::default(),
                 interrupt,
                 task: 0,
                 block,
                 values: &mut Vec::new(),
+                measure: None,
                 recorder: Some(&mut recorder),
             };
             match frame.run(code, &mut machine) {

@@ -1,6 +1,7 @@
-//! A block on a cluster: the frames of its cube and vector kernels, their FIFOs and scratchpads, on one thread.
+//! A block on a cluster: the frames of its cube and vector kernels, their FIFOs and scratchpads, on one thread. A cluster
+//! has one cube core and one or two vector cores; the second one has a Vec of its own, behind the other scratchpads.
 //!
-//! The frames take turns: each runs until it ends, waits for a FIFO, or stands at `syncall`. When none can go on, the
+//! The frames take turns, in this order: each runs until it ends, waits for a FIFO, or stands at `syncall`. When none can go on, the
 //! block is parked at `syncall` (the launch decides when it resumes) or deadlocked, which is an error that names who waits
 //! for whom.
 
@@ -11,10 +12,11 @@ use chip::{Chip, Core, Space};
 use diag::{Diagnostic, Span};
 use trace::ValueRecord;
 
-use crate::code::Code;
-use crate::exec::{Machine, Stop, Trap};
+use crate::code::{Code, SUBBLOCK_IDX};
+use crate::exec::{Cluster, Machine, Stop, Trap};
 use crate::fifo::Fifo;
 use crate::frame::Frame;
+use crate::measure::Measure;
 use crate::space;
 
 /// Which frames of a launch meet at a `syncall`.
@@ -38,12 +40,22 @@ pub enum Outcome {
 enum State {
     Ready,
     Done,
-    Waiting { fifo: crate::code::FifoName, push: bool },
+    Waiting { fifo: crate::code::FifoName, push: bool, core: usize },
     Standing(SyncKind),
 }
 
+/// What one core of a cluster runs.
+#[derive(Clone, Copy, Debug)]
+pub struct Lane<'a> {
+    pub code: &'a Arc<Code>,
+    /// Checked against its parameters.
+    pub args: &'a [memory::Arg],
+    /// Which vector core it is; 0 on the cube core.
+    pub subblock: u32,
+}
+
 #[derive(Debug)]
-struct Lane {
+struct Running {
     code: Arc<Code>,
     frame: Frame,
     state: State,
@@ -79,16 +91,20 @@ impl Arena {
 /// One block of a launch. Made once per worker, reset for each block that it runs.
 #[derive(Debug)]
 pub struct Group {
-    lanes: Vec<Lane>,
-    spare: Vec<Lane>,
+    lanes: Vec<Running>,
+    spare: Vec<Running>,
     fifos: Vec<Fifo>,
     arena: Arena,
-    slot_bases: [usize; 2],
+    cluster: Cluster,
     task: u32,
     block: u32,
     blocks: u32,
     /// What observed kernels have reported.
     pub values: Vec<ValueRecord>,
+    /// Up to which of the values each turn of a lane reported.
+    turns: Vec<(usize, usize)>,
+    /// What measured kernels have done, by lane.
+    pub measures: Vec<Measure>,
 }
 
 impl Default for Group {
@@ -104,11 +120,13 @@ impl Group {
             spare: Vec::new(),
             fifos: Vec::new(),
             arena: Arena::default(),
-            slot_bases: [0; 2],
+            cluster: Cluster::default(),
             task: 0,
             block: 0,
             blocks: 1,
             values: Vec::new(),
+            turns: Vec::new(),
+            measures: Vec::new(),
         }
     }
 
@@ -122,57 +140,91 @@ impl Group {
         task: u32,
         (block, blocks): (u32, u32),
     ) {
+        let lane = |code| Lane { code, args, subblock: 0 };
+        match codes {
+            [code] => self.start_lanes(chip, &[lane(code)], task, (block, blocks)),
+            [cube, vector] => self.start_lanes(chip, &[lane(cube), lane(vector)], task, (block, blocks)),
+            _ => self.start_lanes(chip, &codes.iter().map(lane).collect::<Vec<_>>(), task, (block, blocks)),
+        }
+    }
+
+    /// As [`Group::start`], with what each core runs: the cube core first, then the vector cores in ascending order.
+    pub fn start_lanes(&mut self, chip: &Chip, lanes: &[Lane<'_>], task: u32, (block, blocks): (u32, u32)) {
         (self.task, self.block, self.blocks) = (task, block, blocks);
         self.fifos.clear();
         self.values.clear();
-        while self.lanes.len() > codes.len() {
+        self.turns.clear();
+        while self.lanes.len() > lanes.len() {
             self.spare.extend(self.lanes.pop());
         }
-        let placed = codes.iter().any(|c| c.placed);
-        let mut bases = [0; 2];
-        let mut total = 0;
-        for (base, code) in bases.iter_mut().zip(codes) {
-            *base = total;
-            total += code.storage.next_multiple_of(64);
-        }
+        let placed = lanes.iter().any(|lane| lane.code.placed);
+        let vec = space::base(chip, Space::Vec);
+        let vec = vec..vec + chip.capacity(Space::Vec).physical;
+        // Where the second vector core's Vec lies behind the first one's.
+        let second = space::total(chip) - vec.start;
+        let mut total = if placed { space::total(chip) } else { 0 };
+        let mut cluster = Cluster::default();
         if placed {
-            bases = [0; 2];
-            total = space::total(chip);
+            cluster.slot_bases = [vec.start, space::base(chip, Space::Mat)];
         }
-        self.slot_bases = [0; 2];
-        self.arena.reserve(total);
-        let arena = self.arena.bytes();
-        for (i, code) in codes.iter().enumerate() {
-            for range in &code.clear {
-                arena[bases[i] + range.start..bases[i] + range.end].fill(0);
-            }
-            let at = match (code.core, placed) {
-                (Some(Core::Vector), false) | (None, false) => &mut self.slot_bases[0],
-                (Some(Core::Cube), false) => &mut self.slot_bases[1],
-                (_, true) => continue,
+        for (i, lane) in lanes.iter().enumerate() {
+            let vector = lane.code.core != Some(Core::Cube);
+            let base = match (placed, lane.subblock) {
+                (true, 0) => 0,
+                (true, _) => {
+                    total = total.max(vec.end + second);
+                    second
+                }
+                (false, _) => {
+                    let base = total;
+                    total += lane.code.storage.next_multiple_of(64);
+                    base
+                }
             };
-            *at = bases[i];
-        }
-        if placed {
-            self.slot_bases = [space::base(chip, Space::Vec), space::base(chip, Space::Mat)];
-        }
-        for (i, code) in codes.iter().enumerate() {
+            if vector && lane.subblock > 0 {
+                cluster.stride = base - if placed { 0 } else { cluster.slot_bases[0] };
+            } else if !placed {
+                cluster.slot_bases[usize::from(!vector)] = base;
+            }
+            cluster.vector_cores += usize::from(vector);
             if self.lanes.len() == i {
-                let lane = self.spare.pop().unwrap_or_else(|| Lane {
-                    code: code.clone(),
+                let lane = self.spare.pop().unwrap_or_else(|| Running {
+                    code: lane.code.clone(),
                     frame: Frame::default(),
                     state: State::Ready,
                 });
                 self.lanes.push(lane);
             }
-            let lane = &mut self.lanes[i];
-            if !Arc::ptr_eq(&lane.code, code) {
-                lane.code = code.clone();
+            let running = &mut self.lanes[i];
+            if !Arc::ptr_eq(&running.code, lane.code) {
+                running.code = lane.code.clone();
             }
-            lane.state = State::Ready;
-            lane.frame.reset(code, bases[i], (block, blocks), 0);
-            lane.frame.bind(code, args);
+            running.state = State::Ready;
+            running.frame.reset(lane.code, base, (block, blocks), lane.subblock);
+            running.frame.bind(lane.code, lane.args);
         }
+        self.cluster = cluster;
+        self.arena.reserve(total);
+        let arena = self.arena.bytes();
+        for lane in &self.lanes {
+            for range in &lane.code.clear {
+                // Only Vec is there twice.
+                let apart = placed && !(vec.start <= range.start && range.end <= vec.end);
+                let base = if apart { 0 } else { lane.frame.base };
+                arena[base + range.start..base + range.end].fill(0);
+            }
+        }
+    }
+
+    /// What has been reported since this was asked for the last time, with the number of the lane.
+    pub fn take_values(&mut self) -> Vec<(usize, ValueRecord)> {
+        let mut out = Vec::with_capacity(self.values.len());
+        let mut turns = self.turns.drain(..).peekable();
+        for (n, record) in self.values.drain(..).enumerate() {
+            while turns.next_if(|t| t.0 <= n).is_some() {}
+            out.push((turns.peek().map_or(0, |t| t.1), record));
+        }
+        out
     }
 
     /// Lets go of the arguments' memory.
@@ -209,9 +261,9 @@ impl Group {
             for i in 0..self.lanes.len() {
                 let (before, rest) = self.lanes.split_at_mut(i);
                 let Some((lane, after)) = rest.split_first_mut() else { continue };
-                if let State::Waiting { fifo, push } = lane.state {
+                if let State::Waiting { fifo, push, core } = lane.state {
                     let Some(f) = self.fifos.iter().find(|f| f.name == fifo) else { continue };
-                    if if push { f.can_push() } else { f.can_pop() } {
+                    if if push { f.can_push(core) } else { f.can_pop(core) } {
                         lane.state = State::Ready;
                     }
                 }
@@ -224,17 +276,25 @@ impl Group {
                     mem: self.arena.bytes(),
                     fifos: &mut self.fifos,
                     peer,
-                    slot_bases: self.slot_bases,
+                    cluster: self.cluster,
                     interrupt,
                     task: self.task,
                     block: self.block,
                     values: &mut self.values,
                     recorder: None,
+                    measure: self.measures.get_mut(i),
                 };
-                match lane.frame.run(&lane.code, &mut machine) {
+                let stop = lane.frame.run(&lane.code, &mut machine);
+                if self.turns.last().map_or(0, |t| t.0) < self.values.len() {
+                    self.turns.push((self.values.len(), i));
+                }
+                match stop {
                     Ok(Stop::Done | Stop::Host(_)) => lane.state = State::Done,
                     Ok(Stop::SyncAll(kind)) => lane.state = State::Standing(kind),
-                    Ok(Stop::Wait { fifo, push }) => lane.state = State::Waiting { fifo, push },
+                    Ok(Stop::Wait { fifo, push }) => {
+                        let core = lane.frame.scalars[SUBBLOCK_IDX as usize] as usize;
+                        lane.state = State::Waiting { fifo, push, core };
+                    }
                     Ok(Stop::Interrupted) => return Ok(Outcome::Interrupted),
                     Err(trap) => return Err(self.fault(i, &trap)),
                 }
@@ -287,8 +347,8 @@ impl Group {
     fn deadlock(&self) -> Diagnostic {
         let mut d = Diagnostic::error("fifo-deadlock", "the cores of a block wait for each other".to_string());
         for (i, lane) in self.lanes.iter().enumerate() {
-            let State::Waiting { fifo, push } = lane.state else { continue };
-            let other = self.lanes.iter().enumerate().find(|&(k, _)| k != i).map(|(_, l)| l);
+            let State::Waiting { fifo, push, .. } = lane.state else { continue };
+            let other = self.lanes.iter().find(|l| l.code.core != lane.code.core);
             let waits = match (push, other.map(|o| o.state)) {
                 (_, None) => "for a core that this task does not use".to_string(),
                 (false, Some(State::Done)) => "for a push, but the other kernel has ended".to_string(),

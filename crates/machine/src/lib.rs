@@ -26,12 +26,13 @@ mod footprint;
 mod frame;
 mod group;
 mod kernel;
+pub mod measure;
 pub mod space;
 
 pub use code::{Class, Code, Inst, Mode};
 pub use decode::decode;
-pub use exec::{Machine, Stop, Trap};
+pub use exec::{Cluster, Machine, Stop, Trap};
 pub use footprint::{Footprint, Touch};
 pub use frame::{Frame, ViewReg};
-pub use group::{Group, Outcome, SyncKind};
+pub use group::{Group, Lane, Outcome, SyncKind};
 pub use kernel::{Kernel, whole_region};

@@ -147,7 +147,7 @@ fn pieces(words: &mut std::str::SplitWhitespace<'static>) -> Vec<Piece> {
 pub(crate) fn plain(opcode: C) -> impl Iterator<Item = &'static str> {
     let info = opcode.info();
     let named = info.attrs.iter().map(|a| a.name);
-    named.filter(move |name| !info.runs || info.beyond.contains(name))
+    named.filter(move |name| info.text || info.beyond.contains(name))
 }
 
 /// Attributes that a format shows alone; they are not in the dictionary.

@@ -171,6 +171,13 @@ fn on_vec(opcode: Opcode, dtype: DType, shape: [u64; 2], valid: [u64; 2]) -> Vec
     let word = |name, w: &str| vec![(name, Attr::Word(w.to_owned()))];
     match opcode {
         TMatmul | TMatmulAcc | TMatmulBias | TLoad | TStore | MGather | MScatter => Vec::new(),
+        TConcat => [rows, rows + 2]
+            .into_iter()
+            .map(|r| to(vec![vec![matrix()], vec![matrix()]], vec(dtype, [r, 2 * cols], [r, 2 * cols])))
+            .collect(),
+        TColExpandExpDif | TRowExpandExpDif => {
+            by_name(opcode, dtype, shape, valid).into_iter().map(|groups| to(groups, like(dtype))).collect()
+        }
         TMov => vec![to(vec![vec![matrix()]], like(dtype))],
         TExtract | TInsert => [(0, 0), (2, 8)]
             .into_iter()

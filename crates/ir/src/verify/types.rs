@@ -61,7 +61,7 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         | C::Submit => tensor::check(cx, op),
         C::SetValidShape if !cx.in_kernel() => tensor::check(cx, op),
         C::SetValidShape => dialect::check(cx, op),
-        opcode if !opcode.info().runs => dialect::check(cx, op),
+        opcode if opcode.info().text => dialect::check(cx, op),
         C::MakeTensorView
         | C::PartitionView
         | C::AddPtr

@@ -71,7 +71,8 @@ impl<'a> Decoder<'a> {
         }
         let dst = self.reg(result);
         self.code.tiles[dst as usize] = tile;
-        self.code.based[dst as usize] = !placed;
+        // Each vector core has a Vec of its own: where, the frame's base says.
+        self.code.based[dst as usize] = !placed || where_ == Space::Vec;
         let extent = |e: Extent| match e {
             Extent::In(reg) => Ok(Some(reg)),
             Extent::Known(_) => Ok(None),

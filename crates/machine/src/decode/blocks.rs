@@ -3,7 +3,7 @@
 use ir::{OpData, Opcode, Value};
 
 use super::{Decoder, Refused};
-use crate::code::{FifoName, Inst, PipeSpec, PopSpec, Reserved};
+use crate::code::{FifoName, Inst, PipeSpec, PopSpec, Reserved, Split};
 use crate::group::SyncKind;
 use crate::space;
 
@@ -20,6 +20,21 @@ impl<'a> Decoder<'a> {
                 };
                 self.emit(Inst::SyncAll(kind));
             }
+            // They order what happens on different pipes, or in different caches; here that happens in program order, in
+            // one memory.
+            Opcode::Barrier
+            | Opcode::FenceBarrierAll
+            | Opcode::CacheInvalid
+            | Opcode::SetFlag
+            | Opcode::WaitFlag
+            | Opcode::SetFlagDyn
+            | Opcode::WaitFlagDyn
+            | Opcode::RecordEvent
+            | Opcode::WaitEvent
+            | Opcode::GetBuf
+            | Opcode::RlsBuf
+            | Opcode::TSync
+            | Opcode::SetFfts => {}
             Opcode::AicInitializePipe | Opcode::AivInitializePipe => self.init_pipe(data)?,
             Opcode::ReserveBuffer => self.reserve_buffer(data)?,
             Opcode::ImportReservedBuffer => {
@@ -31,8 +46,8 @@ impl<'a> Decoder<'a> {
             }
             Opcode::TPushToAiv | Opcode::TPushToAic => {
                 let fifo = self.fifo(data, data.opcode == Opcode::TPushToAiv)?;
-                let src = self.reg(data.named("source")[0]);
-                self.emit(Inst::Push { fifo, src });
+                let (src, split) = (self.reg(data.named("source")[0]), split(data)?);
+                self.emit(Inst::Push { fifo, split, src });
             }
             Opcode::TPopFromAic | Opcode::TPopFromAiv => {
                 let fifo = self.fifo(data, data.opcode == Opcode::TPopFromAic)?;
@@ -42,7 +57,7 @@ impl<'a> Decoder<'a> {
                 let (vr, vc) = (data.named("valid_row").first().copied(), data.named("valid_col").first().copied());
                 let valid = self.extents(ty, vr, vc)?;
                 let spec = self.code.pops.len() as u32;
-                self.code.pops.push(PopSpec { fifo, dst: self.reg(result), tile, valid });
+                self.code.pops.push(PopSpec { fifo, split: split(data)?, dst: self.reg(result), tile, valid });
                 self.emit(Inst::Pop { spec });
             }
             Opcode::TFreeFromAic | Opcode::TFreeFromAiv => {
@@ -115,5 +130,15 @@ impl<'a> Decoder<'a> {
         self.code.scalars[reg] = address as u32 as u64;
         self.code.reserved.push(Reserved { name, address });
         Ok(())
+    }
+}
+
+/// Uneven halves (3, 4) differ from even ones only where there is an odd row or column, which the first core gets.
+fn split(data: &OpData) -> Result<Split, Refused> {
+    match data.attrs.int("split") {
+        None | Some(0) => Ok(Split::None),
+        Some(1 | 3) => Ok(Split::Rows),
+        Some(2 | 4) => Ok(Split::Cols),
+        Some(other) => Err(format!("split {other}; supported: 0 to 4")),
     }
 }

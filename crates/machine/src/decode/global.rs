@@ -48,6 +48,10 @@ impl<'a> Decoder<'a> {
                     strides,
                 });
                 self.emit(Inst::MakeView { spec });
+                if self.code.mode.is_measured() {
+                    let view = self.reg(result);
+                    self.emit(Inst::Reach { view });
+                }
             }
             Opcode::PartitionView => {
                 let (dst, view) = (self.reg(data.result().ok_or("no result")?), self.reg(data.named("view")[0]));
@@ -67,6 +71,7 @@ impl<'a> Decoder<'a> {
                     return self.touch_view(op, source, false);
                 }
                 self.tile_type(dst)?;
+                self.measure_view(op, source, false)?;
                 let (dst, view) = (self.reg(dst), self.reg(source));
                 self.emit(Inst::Load { dst, view });
             }
@@ -78,6 +83,7 @@ impl<'a> Decoder<'a> {
                     return self.touch_view(op, source, false);
                 }
                 self.tile_type(dst)?;
+                self.measure_view(op, source, false)?;
                 let (mode, out_of_range) = indexed(data)?;
                 let (dst, view, index) = (self.reg(dst), self.reg(source), self.reg(data.named("indices")[0]));
                 self.emit(Inst::GatherView { mode, out_of_range, dst, view, index });
@@ -96,6 +102,8 @@ impl<'a> Decoder<'a> {
                     self.touch_view(op, dest, true)?;
                     return self.touch_view(op, dest, false);
                 }
+                self.measure_view(op, dest, true)?;
+                self.measure_view(op, dest, false)?;
                 self.code.float_atomics |= atomic == Some(Atomic::Add) && self.element(dest)?.is_float();
                 let (mode, out_of_range) = indexed(data)?;
                 let (view, src) = (self.reg(dest), self.reg(data.named("source")[0]));
@@ -115,6 +123,10 @@ impl<'a> Decoder<'a> {
                     return Ok(true);
                 }
                 let (ptr, offset) = (self.reg(ptr), self.int(offset));
+                if self.code.mode.is_measured() {
+                    let site = self.site(op, write, dtype);
+                    self.emit(Inst::TouchScalar { site, ptr, offset });
+                }
                 if write {
                     let value = self.reg(data.named("value")[0]);
                     self.emit(Inst::StoreScalar { dtype, ptr, offset, value });
@@ -149,6 +161,10 @@ impl<'a> Decoder<'a> {
             }
             return Ok(());
         }
+        self.measure_view(op, dest, true)?;
+        if atomic {
+            self.measure_view(op, dest, false)?;
+        }
         self.code.float_atomics |= atomic && to.is_float();
         let (view, src) = (self.reg(dest), self.reg(source));
         self.emit(match atomic {
@@ -165,6 +181,16 @@ impl<'a> Decoder<'a> {
             self.emit(Inst::TouchView { site, view });
         }
         Ok(true)
+    }
+
+    /// Before an access through a view, in a measured run.
+    fn measure_view(&mut self, op: Op, view: ir::Value, write: bool) -> Result<(), Refused> {
+        if self.code.mode.is_measured() {
+            let site = self.site(op, write, self.element(view)?);
+            let view = self.reg(view);
+            self.emit(Inst::TouchView { site, view });
+        }
+        Ok(())
     }
 
     fn site(&mut self, op: Op, write: bool, dtype: DType) -> u32 {

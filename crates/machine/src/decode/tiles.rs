@@ -17,6 +17,13 @@ impl<'a> Decoder<'a> {
             self.emit(Inst::Get { dst, src, row, col });
             return Ok(true);
         }
+        if data.opcode == C::SetValidShape {
+            // The destination is the tile itself (`ir::ops`): its descriptor changes.
+            let dst = self.reg(self.dest(data)?);
+            let (row, col) = (self.int(data.named("row")[0]), self.int(data.named("col")[0]));
+            self.emit(Inst::SetValid { dst, rows: Some(row), cols: Some(col) });
+            return Ok(true);
+        }
         if !matches!(data.opcode.info().form, ir::info::Form::Tile | ir::info::Form::Dest) {
             return Ok(false);
         }
@@ -81,6 +88,16 @@ impl<'a> Decoder<'a> {
                     C::TMatmulBias => Inst::MatmulBias { dst, lhs: r(self, 0), rhs: r(self, 1), bias: r(self, 2) },
                     _ => Inst::MatmulAcc { dst, acc: r(self, 0), lhs: r(self, 1), rhs: r(self, 2) },
                 }
+            }
+            C::TConcat => Inst::Concat { dst, a: r(self, 0), b: r(self, 1) },
+            // The difference is rounded, as it is where the two are written out.
+            C::TColExpandExpDif | C::TRowExpandExpDif => {
+                let (op, a, v) = (Some(BinaryOp::Sub), r(self, 0), r(self, 1));
+                self.emit(match data.opcode {
+                    C::TColExpandExpDif => Inst::ColExpand { op, dst, a, v },
+                    _ => Inst::RowExpand { op, dst, a, v },
+                });
+                Inst::Unary { op: UnaryOp::Exp, dst, a: dst }
             }
             C::TTrans => Inst::Transpose { dst, src: r(self, 0) },
             C::TRowExpand => Inst::RowExpand { op: None, dst, a: 0, v: r(self, 0) },
