@@ -254,11 +254,16 @@ impl Context<'_> {
 
     /// What the op table knows: tile operands, and the first destination.
     fn tiles(&self, data: &OpData, effects: &effects::Effects, out: &mut Vec<Access>) {
+        let window = self.window(data);
         for r in &effects.reads {
             let staging = r.operand == "staging";
+            let windowed = window.filter(|_| matches!(data.opcode, C::TExtract | C::TGetVal) && r.operand == "source");
             let places = self.places.of(r.value);
             for place in places {
-                let bytes = self.footprint(r.value, place, r.elements).0;
+                let bytes = match windowed {
+                    Some((at, size)) => self.window_of(r.value, place, at, size).0,
+                    None => self.footprint(r.value, place, r.elements).0,
+                };
                 let access = Access {
                     operand: r.operand,
                     value: Some(r.value),
@@ -293,14 +298,66 @@ impl Context<'_> {
             return;
         }
         if let Some(w) = &effects.write {
-            self.write(w.value, w.elements, out);
+            let windowed = window.filter(|_| matches!(data.opcode, C::TInsert | C::TSetVal));
+            match windowed {
+                Some((at, size)) => {
+                    let make = |place: &Place| self.window_of(w.value, place, at, size);
+                    self.write_by(w.value, make, out);
+                }
+                None => self.write(w.value, w.elements, out),
+            }
         }
     }
 
+    /// The first element and the extents of the window of an extract, an insert or a scalar access, if it is known where.
+    fn window(&self, data: &OpData) -> Option<((u64, u64), TileBox)> {
+        let one = Extent::Static(1);
+        let size = match data.opcode {
+            C::TExtract => self.physical(data.dest()?)?,
+            C::TInsert => self.physical(data.named("source")[0])?,
+            C::TGetVal | C::TSetVal => TileBox { rows: one, cols: one },
+            _ => return None,
+        };
+        let offset = |group: &str| self.func.const_int(data.named(group)[0]).and_then(|n| u64::try_from(n).ok());
+        Some(((offset("row")?, offset("col")?), size))
+    }
+
+    /// The valid extents of a tile as far as its type says them; what only a run knows is unknown.
+    fn physical(&self, value: Value) -> Option<TileBox> {
+        let ty = self.func.ty(value).as_tile()?;
+        let extent = |i: usize| ty.valid.get(i).and_then(|d| d.known()).map_or(Extent::Unknown, Extent::Static);
+        Some(TileBox { rows: extent(0), cols: extent(1) })
+    }
+
+    /// The bytes of a window of a tile at a place, and whether they are exactly those.
+    fn window_of(&self, value: Value, place: &Place, at: (u64, u64), size: TileBox) -> (Footprint, bool) {
+        let whole = || (self.footprint(value, place, None).0, false);
+        let (Some(ty), Some((start, _)), Some(pitch)) = (self.func.ty(value).as_tile(), place.range, place.pitch)
+        else {
+            return whole();
+        };
+        let element = ty.dtype.size() as u64;
+        let extent = |e: Extent, from: u64, physical: u64| match self.known(e) {
+            Some(n) => (n.min(physical.saturating_sub(from)), true),
+            None => (physical.saturating_sub(from), false),
+        };
+        let (rows, known_rows) = extent(size.rows, at.0, ty.rows());
+        let (cols, known_cols) = extent(size.cols, at.1, ty.cols());
+        let by_row = ty.layout.blayout == ir::Major::Row;
+        let ((major, minor), (majors, minors)) = if by_row { (at, (rows, cols)) } else { ((at.1, at.0), (cols, rows)) };
+        let offset = major.saturating_mul(pitch).saturating_add(minor.saturating_mul(element));
+        let bytes = ByteBox::strided(start.saturating_add(offset), majors, pitch, minors.saturating_mul(element));
+        (Footprint::Box(bytes), place.exact && known_rows && known_cols)
+    }
+
     fn write(&self, value: Value, elements: Option<TileBox>, out: &mut Vec<Access>) {
+        self.write_by(value, |place| self.footprint(value, place, elements), out);
+    }
+
+    fn write_by(&self, value: Value, bytes: impl Fn(&Place) -> (Footprint, bool), out: &mut Vec<Access>) {
         let places = self.places.of(value);
         for place in places {
-            let (bytes, exact) = self.footprint(value, place, elements);
+            let (bytes, exact) = bytes(place);
             let must = exact && places.len() == 1;
             out.push(Access {
                 operand: "dst",

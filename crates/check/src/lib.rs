@@ -6,6 +6,7 @@ pub mod access;
 mod correspond;
 mod difference;
 mod marks;
+pub mod memory;
 pub mod mutate;
 pub mod order;
 mod reach;
@@ -14,5 +15,6 @@ pub mod sync;
 mod testing;
 mod verdict;
 
+pub use memory::{memory, memory_of, placement, placement_of};
 pub use order::{order, order_of};
 pub use verdict::{Bytes, Finding, Site, Verdict};

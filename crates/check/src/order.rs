@@ -23,6 +23,7 @@ use ir::{Function, FunctionKind, Op, Program};
 use crate::correspond::Mode;
 use crate::difference::{Difference, Differences, Versions, accesses};
 use crate::marks;
+use crate::memory::maker;
 use crate::reach::{Def, Reach, What};
 use crate::verdict::{Bytes, Finding, Site, Verdict, memory_name, on_line};
 
@@ -141,27 +142,6 @@ impl Report<'_> {
         out
     }
 
-    /// The operation behind a definition: of a loop, the one that comes around.
-    fn maker(&self, reach: &Reach, def: Def) -> Option<Op> {
-        let mut def = def;
-        for _ in 0..64 {
-            match def {
-                Def::Written(op) | Def::Junk(op) => return Some(op),
-                Def::Initial | Def::Undefined => return None,
-                Def::Branch(_, a, b) => {
-                    let first = reach.defs[a.def as usize];
-                    def =
-                        if matches!(first, Def::Initial | Def::Undefined) { reach.defs[b.def as usize] } else { first };
-                }
-                Def::Loop(_, entry, back) => {
-                    let next = reach.defs[back.def as usize];
-                    def = if next == def { reach.defs[entry.def as usize] } else { next };
-                }
-            }
-        }
-        None
-    }
-
     fn finding(&self, d: &Difference) -> Finding {
         let (before, after) = (self.versions.before, self.versions.after);
         let (rb, ra) = d.reader;
@@ -187,7 +167,7 @@ impl Report<'_> {
         let past = if d.partial { "changed" } else { "read" };
         let role = if d.partial { "changes them here" } else { "reads them here" };
         let first = Site::new(after, ra, role);
-        let (writer, other) = (self.maker(self.before, expected), self.maker(self.after, instead));
+        let (writer, other) = (maker(self.before, expected), maker(self.after, instead));
         let shown = |f: &Function, op: Op| format!("`{}`{}", f.ops[op].opcode.name(), on_line(f, op));
         let finding = |rule, message, second| Finding {
             rule,
@@ -264,7 +244,7 @@ impl Report<'_> {
 
     fn at_end(&self, memory: Option<crate::access::Memory>, expected: Def, instead: Def) -> Finding {
         let (before, after) = (self.versions.before, self.versions.after);
-        let (writer, other) = (self.maker(self.before, expected), self.maker(self.after, instead));
+        let (writer, other) = (maker(self.before, expected), maker(self.after, instead));
         let what = memory.map_or("the operations that others see".to_owned(), |m| memory_name(after, m));
         let first = match (other, writer) {
             (Some(o), _) => Site::new(after, o, "comes last now"),

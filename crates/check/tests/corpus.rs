@@ -91,7 +91,12 @@ fn over_all(what: &str, judge: impl Fn(&Program) -> Verdict) {
 
 #[test]
 fn a_kernel_does_what_itself_does() {
-    over_all("order", |p| check::order::order(p, p));
+    over_all("order", |p| check::order(p, p));
+}
+
+#[test]
+fn the_addresses_of_a_kernel_are_sound() {
+    over_all("placement", check::placement);
 }
 
 /// An oracle that knows nothing of values: two neighbours that touch no common byte, or only read them, may change places;
@@ -137,7 +142,7 @@ fn neighbours_change_places_where_they_touch_different_bytes() {
                         && meets(x, y)
                         && !matches!(w.memory, Memory::Global(_))
                 });
-                let verdict = check::order::order(&program, &after);
+                let verdict = check::order(&program, &after);
                 let (p, q) = (func.ops[first].opcode.name(), func.ops[second].opcode.name());
                 let place =
                     || format!("{}: {p} and {q} of block {block:?}, {at}: {:?}", path.display(), verdict.findings);
