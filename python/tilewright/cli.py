@@ -1,7 +1,7 @@
 """The command line.
 
-    tilewright run [-p PLATFORM] [--check levels] [--seed N] [--threads N] [--profile P] SCRIPT|-m MODULE [ARGS...]
-    tilewright replay DIR [--validate] [--check levels]
+    tilewright run [-p PLATFORM] [--check CHECKS] [--seed N] [--threads N] [--profile P] SCRIPT|-m MODULE [ARGS...]
+    tilewright replay DIR [--validate] [--check CHECKS]
     tilewright supports [-p PLATFORM] [--json] SCRIPT|FILE.pto
     tilewright lower SCRIPT.py:FUNCTION [--level tensor|tile|machine] [-p PLATFORM] [--arg x=f32[64,64]]...
     tilewright env
@@ -21,7 +21,7 @@ import traceback
 
 from . import replay, supports
 from . import session as sessions
-from .config import PLATFORMS
+from .config import PLATFORMS, add_check_option
 from .errors import TilewrightError
 
 DROPIN = os.path.join(os.path.dirname(os.path.abspath(__file__)), "dropin")
@@ -40,7 +40,7 @@ def main(argv=None):
     run.add_argument(
         "-p", "--platform", choices=PLATFORMS, default="a2a3", help="of calls that name none (default a2a3)"
     )
-    run.add_argument("--check", choices=["levels"], help="execute every call at every level and compare bits")
+    add_check_option(run)
     run.add_argument("--seed", type=int, default=0, help="of every choice that could be otherwise (default 0)")
     run.add_argument("--threads", type=int, help="host threads (default: all cores)")
     run.add_argument("--profile", choices=["a2a3", "a5", "cpu-compat"], help="numerics (default: the platform's)")
@@ -128,15 +128,15 @@ def _run(options, parser):
         print(f"tilewright: {len(session.findings)} finding(s); the script went on", file=sys.stderr)
         code = 3 if code in (0, 1) else code
     if options.check and code == 0:
-        compared = session.compared if session else 0
-        if not compared:
+        checked = session.checked if session else 0
+        if not checked:
             print(
                 f"tilewright: --check {options.check}: the script called no kernel; nothing was checked",
                 file=sys.stderr,
             )
             return 2
         print(
-            f"tilewright: --check {options.check}: {compared} run(s) compared at every level, no difference",
+            f"tilewright: --check {options.check}: {checked} run(s) checked, nothing found",
             file=sys.stderr,
         )
     return code

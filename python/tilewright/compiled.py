@@ -172,10 +172,10 @@ class CompiledProgram:
         passed = [self._argument(p, a) for p, a in zip(params, args)]
         options = session.options
         with session.watch():
-            results, self.last_run = self._native.run(passed, options.threads, options.seed, options.check == "levels")
+            results, self.last_run = self._native.run(passed, options.threads, options.seed, options.check)
         show_warnings(self.last_run["warnings"])
-        if options.check == "levels":
-            session.compared += 1
+        if options.check:
+            session.checked += 1
         like = next((a for a in args if is_array(a)), None)
         returned = [args[r] if isinstance(r, int) else new_array(*r, like=like) for r in results]
         return None if not returned else returned[0] if len(returned) == 1 else tuple(returned)

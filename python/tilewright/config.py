@@ -6,10 +6,13 @@ Hints that cannot change a result (ring sizes, device id, thread counts of the d
 hardware that is not here.
 """
 
+import argparse
 import dataclasses
 import enum
 import os
 from typing import Any
+
+from . import _native
 
 PLATFORMS = ("a2a3", "a2a3sim", "a5", "a5sim")
 
@@ -27,6 +30,31 @@ class MemoryPlanner(enum.Enum):
     PYPTO = 0
     PTOAS = 1
     DSA_RP = 2
+
+
+def check_names(names):
+    """Names of checks with commas between (or `all`, or None), as they are if all are known."""
+    for name in [] if names is None else names.split(","):
+        if name.strip() not in (*_native.CHECKS, "all"):
+            known = ", ".join(f"`{known}`" for known in _native.CHECKS)
+            raise ValueError(f"check {name!r} is not known; {known} and `all` are")
+    return names
+
+
+def add_check_option(parser):
+    def checks(text):
+        try:
+            return check_names(text)
+        except ValueError as error:
+            raise argparse.ArgumentTypeError(str(error)) from None
+
+    parser.add_argument(
+        "--check",
+        type=checks,
+        metavar="CHECKS",
+        help="some of levels (every level on the same inputs, bit by bit) and races (accesses that nothing orders), "
+        "with commas between, or all",
+    )
 
 
 def check_platform(platform):

@@ -1,6 +1,6 @@
 """Runs an artifact folder again, without compiling: what is edited in it is what runs.
 
-    tilewright replay DIR [--validate] [--check levels]     (also: python DIR/debug/run.py, pypto.runtime.debug.replay)
+    tilewright replay DIR [--validate] [--check CHECKS]     (also: python DIR/debug/run.py, pypto.runtime.debug.replay)
 
 Arguments are given, or found in `DIR/data/in/NAME.pt|.npy` (what a harness saved), or made by `debug/run.py`. With
 `validate`, outputs are compared with `DIR/data/out/`. `debug/run.py` is written here too: `emit_runner`.
@@ -16,7 +16,7 @@ from . import golden
 from . import session as sessions
 from .arrays import is_array, new_array, numpy_dtype
 from .compiled import CompiledProgram
-from .config import PLATFORMS, RunConfig
+from .config import PLATFORMS, RunConfig, add_check_option
 from .errors import ArtifactError
 
 #: What `debug/run.py` puts for an extent that is known only at run time.
@@ -111,7 +111,7 @@ def add_options(parser):
     parser.add_argument("directory", metavar="DIR", help="an artifact folder")
     parser.add_argument("-p", "--platform", choices=PLATFORMS, help="default: the one it was compiled for")
     parser.add_argument("--validate", action="store_true", help="compare outputs with DIR/data/out")
-    parser.add_argument("--check", choices=["levels"], help="compare every level, bit by bit, also with the edits")
+    add_check_option(parser)
     parser.add_argument("--no-rebuild-from-pto", action="store_true", help="refuse edited .pto files")
     # Upstream's, for records that are not written yet (said on use) and binaries that do not exist.
     parser.add_argument("--pmu", type=int, default=0, help=argparse.SUPPRESS)
@@ -155,7 +155,7 @@ def run(options, arguments=None, compare=None):
 
 # --- debug/run.py --------------------------------------------------------------------------------------------------
 
-_RUNNER = '''"""Runs this folder again: python debug/run.py [--validate] [--check levels]
+_RUNNER = '''"""Runs this folder again: python debug/run.py [--validate] [--check CHECKS]
 
 Edit ptoas/*.pto, orchestration/*.tw, or what is below, and run it again; nothing is compiled from Python.
 """

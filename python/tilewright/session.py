@@ -9,7 +9,7 @@ import contextvars
 import dataclasses
 import threading
 
-from .config import check_platform
+from .config import check_names, check_platform
 from .errors import FindingError
 from .names import Functions
 
@@ -18,7 +18,8 @@ from .names import Functions
 class Options:
     """What a run does besides running.
 
-    check: None, or "levels": execute at every level and compare.
+    check: None, or names of checks with commas between, or "all". `levels`: execute at every level and compare bits.
+        `races`: accesses of tasks, blocks and cores that conflict and that nothing the program says orders.
     seed: of every choice that could be otherwise; results do not depend on it.
     threads: host threads; None means all cores. Results do not depend on it.
     profile: numerics; None means the platform's own (`a2a3` or `a5`); `cpu-compat` is upstream's CPU model.
@@ -32,8 +33,7 @@ class Options:
     platform: str = "a2a3"
 
     def __post_init__(self):
-        if self.check not in (None, "levels"):
-            raise ValueError(f"check {self.check!r} is not known; `levels` is")
+        check_names(self.check)
         if self.threads is not None and self.threads < 1:
             raise ValueError(f"threads must be at least 1, got {self.threads}")
         if self.profile not in (None, "a2a3", "a5", "cpu-compat"):
@@ -50,8 +50,8 @@ class Session:
         #: (program, wanted folder) -> the call that wrote it.
         self._kept = {}
         self.findings = []
-        #: Runs that were compared level by level, and came out equal.
-        self.compared = 0
+        #: Runs that were checked, and nothing was found.
+        self.checked = 0
 
     def keep(self, compiled, wanted):
         """Writes the folder of a program, once however often it is called."""

@@ -34,7 +34,7 @@ def run(example, platform, **options):
 @pytest.mark.parametrize("example", NAMES, indirect=True)
 def test_levels_agree_and_match_the_golden(example, platform):
     args, session = run(example, platform, check="levels")
-    assert session.compared == 1
+    assert session.checked == 1
     kernel, arguments, expected = example
     for name, value in expected(arguments()).items():
         # Loose here, for all; each example's own tolerance is in its file and `make demo` applies it.

@@ -61,7 +61,7 @@ def run(case, platform, folder):
     outputs = {name: np.full_like(array, SENTINEL) for name, array in case.outputs.items()}
     with tilewright.Session(tilewright.Options(check="levels")).active() as session:
         function(*inputs.values(), *outputs.values(), config=tilewright.RunConfig(platform=platform))
-    assert session.compared == 1
+    assert session.checked == 1
     return inputs, outputs
 
 

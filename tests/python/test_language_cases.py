@@ -51,7 +51,7 @@ def test_meaning_at_every_level(function, platform):
     args = arguments(function)
     with tilewright.Session(tilewright.Options(check="levels")).active() as session:
         function(*args.values(), config=tilewright.RunConfig(platform=platform))
-    assert session.compared == 1
+    assert session.checked == 1
     checked = 0
     for line in function._func.__doc__.splitlines():
         name, equal, values = line.partition("==")

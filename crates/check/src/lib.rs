@@ -9,6 +9,7 @@ mod marks;
 pub mod memory;
 pub mod mutate;
 pub mod order;
+pub mod races;
 mod reach;
 pub mod sync;
 #[cfg(test)]

@@ -302,7 +302,7 @@ fn locate(
     None
 }
 
-fn copies(args: &[Arg]) -> Vec<Arg> {
+pub(crate) fn copies(args: &[Arg]) -> Vec<Arg> {
     args.iter()
         .map(|a| match a {
             Arg::Tensor(view) => copy_of(view).map_or_else(|| a.clone(), Arg::Tensor),

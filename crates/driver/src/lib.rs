@@ -10,6 +10,7 @@
 //! compare them. A program can be saved to a folder and loaded back; nothing but that folder is needed to run it.
 
 mod artifact;
+mod checks;
 mod compile;
 pub mod exec;
 mod kernels;
@@ -17,6 +18,7 @@ mod levels;
 mod run;
 
 pub use artifact::edits;
+pub use checks::Checks;
 pub use compile::{Failure, Options, Support, compile, support};
 pub use kernels::unsupported_in_kernels;
 pub use levels::{Difference, Expected, LevelReport};

@@ -12,6 +12,7 @@ use frontend::{ArgSpec, Lookup, Specialised};
 use ir::{Dim, Direction, FunctionKind, Opcode, Type, Value};
 use memory::{Arg, Returned, View};
 
+use crate::checks::Checks;
 use crate::compile::{Failure, Options};
 use crate::levels::{self, LevelReport};
 
@@ -39,8 +40,7 @@ pub struct RunOptions {
     pub threads: Option<usize>,
     /// The seed of every scheduling choice. Results do not depend on it.
     pub seed: u64,
-    /// Run every level on the same inputs and compare their bits.
-    pub check_levels: bool,
+    pub checks: Checks,
     /// Set by the host to stop a run (Ctrl-C).
     pub interrupt: Option<Arc<AtomicBool>>,
 }
@@ -182,15 +182,42 @@ impl Program {
     pub fn run(&self, args: &[Arg], options: &RunOptions) -> Result<Report, Failure> {
         self.check_args(args).map_err(|e| Failure::new(e, &self.tensor.sources))?;
         let private = Private::new(self, args);
-        let result = if options.check_levels {
-            levels::run(self, &private.args, options)
-        } else {
-            self.run_machine(&private.args, options, false).map(|(report, _)| report)
+        let result = match options.checks {
+            Checks { levels: true, .. } => {
+                if options.checks.recorded() {
+                    self.run_recorded(&levels::copies(&private.args), options)?;
+                }
+                levels::run(self, &private.args, options)
+            }
+            checks if checks.recorded() => self.run_recorded(&private.args, options),
+            _ => self.run_machine(&private.args, options, false).map(|(report, _)| report),
         };
         let mut report = result?;
         private.write_back().map_err(|e| Failure::new(e, &self.tensor.sources))?;
         report.warnings.extend(self.warnings.iter().cloned());
         Ok(report)
+    }
+
+    /// Runs the machine level and judges the record of the run. Findings are the error.
+    fn run_recorded(&self, args: &[Arg], options: &RunOptions) -> Result<Report, Failure> {
+        let (report, record) = self.record(args, options)?;
+        let mut verdict = check::Verdict::default();
+        if options.checks.races {
+            verdict.add(check::races::check(&self.machine, &record));
+        }
+        match verdict.diagnostics() {
+            found if found.is_empty() => Ok(report),
+            errors => Err(Failure { errors, sources: self.machine.sources.clone() }),
+        }
+    }
+
+    /// Runs the machine level; also what it did to global memory, for the checkers.
+    pub fn record(&self, args: &[Arg], options: &RunOptions) -> Result<(Report, trace::Record), Failure> {
+        let start = std::time::Instant::now();
+        let recorded = runtime::Options { accesses: true, ..options.runtime(false) };
+        let mut done = self.compiled.run(args, &recorded).map_err(|e| Failure::new(e, &self.machine.sources))?;
+        let report = report(&mut done, start.elapsed());
+        Ok((report, done.into_record()))
     }
 
     pub(crate) fn run_machine(
@@ -251,20 +278,22 @@ pub(crate) fn run_compiled(
     options: &RunOptions,
     observe: bool,
 ) -> Result<(Report, Vec<trace::ValueRecord>), Diagnostic> {
-    let threads = options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
     let start = std::time::Instant::now();
-    let done = compiled.run(
-        args,
-        &runtime::Options { threads, seed: options.seed, observe, record: false, interrupt: options.interrupt.clone() },
-    )?;
-    let report = Report {
-        returned: done.returned,
-        tasks: done.task_count,
-        run_time: start.elapsed(),
-        levels: None,
-        warnings: Vec::new(),
-    };
-    Ok((report, done.values))
+    let mut done = compiled.run(args, &options.runtime(observe))?;
+    Ok((report(&mut done, start.elapsed()), done.values))
+}
+
+fn report(done: &mut runtime::Report, run_time: Duration) -> Report {
+    let returned = std::mem::take(&mut done.returned);
+    Report { returned, tasks: done.task_count, run_time, levels: None, warnings: Vec::new() }
+}
+
+impl RunOptions {
+    fn runtime(&self, observe: bool) -> runtime::Options {
+        let threads = self.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
+        let interrupt = self.interrupt.clone();
+        runtime::Options { threads: threads.max(1), seed: self.seed, observe, interrupt, ..runtime::Options::default() }
+    }
 }
 
 fn print_kernels(program: &ir::Program) -> String {

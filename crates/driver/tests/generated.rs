@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use chip::Arch;
-use driver::{Expected, Options, RunOptions};
+use driver::{Checks, Expected, Options, RunOptions};
 use frontend::FunctionId;
 use generator::{Generated, generate};
 
@@ -126,7 +126,7 @@ fn judge(program: &Generated, arch: Arch, seed: u64) -> Outcome {
     };
     for input in 0..INPUTS {
         let args = program.args(seed.wrapping_mul(INPUTS).wrapping_add(input));
-        let levels = RunOptions { threads: Some(1), seed: input, check_levels: true, interrupt: None };
+        let levels = RunOptions { threads: Some(1), seed: input, checks: Checks::LEVELS, interrupt: None };
         let expected = match Expected::new(&compiled, &args, &levels) {
             Ok(expected) => expected,
             // What was never written decides something: the program's own error, at every level.
@@ -137,7 +137,7 @@ fn judge(program: &Generated, arch: Arch, seed: u64) -> Outcome {
             let code = failure.errors.first().map_or("nothing", |e| e.code);
             return Outcome::Failed(format!("levels {code}"), failure.render());
         }
-        let parallel = RunOptions { threads: Some(2), seed: !input, check_levels: false, interrupt: None };
+        let parallel = RunOptions { threads: Some(2), seed: !input, checks: Checks::NONE, interrupt: None };
         if let Err(difference) = expected.judge(&compiled, compiled.machine_level(), &parallel) {
             let story = diag::render(&difference.diagnostic, compiled.sources());
             return Outcome::Failed(format!("threads {}", difference.diagnostic.code), story);

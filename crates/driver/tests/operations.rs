@@ -5,7 +5,7 @@
 mod operations;
 
 use chip::Arch;
-use driver::{Options, Program, RunOptions};
+use driver::{Checks, Options, Program, RunOptions};
 use memory::{Arg, Buffer, View};
 use operations::{Expect, Tile, indexed};
 
@@ -23,13 +23,13 @@ fn check(name: &str, text: &str, args: &[(&str, [u64; 2], Vec<u8>)], expect: &Ex
     let params = driver::params_of(&tensor, &[]);
     let program = Program::from_ir(tensor, params, &Options::new(arch));
     let program = program.unwrap_or_else(|e| panic!("{name}: {}\n{text}", e.render()));
-    for check_levels in [true, false] {
+    for checks in [Checks::LEVELS, Checks::NONE] {
         let args: Vec<Arg> = args.iter().cloned().map(argument).collect();
-        let done = program.run(&args, &RunOptions { check_levels, ..RunOptions::default() });
+        let done = program.run(&args, &RunOptions { checks, ..RunOptions::default() });
         match (expect, done) {
             (Expect::Tile(_), Ok(report)) => {
                 let compared = report.levels.map(|l| (l.levels, l.undefined));
-                assert_eq!(compared, check_levels.then(|| (vec!["tile", "machine"], 0)), "{name}");
+                assert_eq!(compared, checks.levels.then(|| (vec!["tile", "machine"], 0)), "{name}");
             }
             (Expect::Error(message, _), Err(e)) => {
                 let text = e.render();
@@ -39,7 +39,7 @@ fn check(name: &str, text: &str, args: &[(&str, [u64; 2], Vec<u8>)], expect: &Ex
             (_, done) => panic!("{name}: {:?}\n{text}", done.map_err(|e| e.render()).map(|_| "no error")),
         }
         let last = args.last().and_then(Arg::tensor).expect("a result");
-        assert_eq!(last.to_vec().expect("in bounds"), after, "{name}, levels {check_levels}\n{text}");
+        assert_eq!(last.to_vec().expect("in bounds"), after, "{name}, {checks:?}\n{text}");
     }
 }
 

@@ -166,6 +166,8 @@ pub(crate) struct Cx<'e> {
     /// Where in `lookups` a name is.
     pub(crate) asked: BTreeMap<(FunctionId, Vec<String>), usize>,
     pub(crate) scopes: u32,
+    /// Within a `pl.manual_scope()`: tasks follow what they say alone.
+    pub(crate) manual: bool,
     /// Where names of outputs have been bound to something else, by parameter.
     pub(crate) rebound: BTreeMap<usize, (String, Option<Span>)>,
     /// Copies that the `pl.unroll` loops around make of what stands here.
@@ -214,6 +216,7 @@ impl<'e> Cx<'e> {
             lookups: Vec::new(),
             asked: BTreeMap::new(),
             scopes: 0,
+            manual: false,
             rebound: BTreeMap::new(),
             copies: 1,
             outer_values: 0,

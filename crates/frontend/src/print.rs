@@ -294,6 +294,17 @@ impl Printer<'_> {
     }
 
     fn scope(&mut self, data: &OpData) -> Res<()> {
+        if !data.attrs.bool("manual") {
+            return self.task(data);
+        }
+        self.line("with pl.manual_scope():");
+        self.depth += 1;
+        let printed = self.task(data);
+        self.depth -= 1;
+        printed
+    }
+
+    fn task(&mut self, data: &OpData) -> Res<()> {
         let task = data.results[0];
         let bound = self.used.contains(&task).then(|| self.define(task));
         let mut options = Vec::new();

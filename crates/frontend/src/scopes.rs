@@ -64,14 +64,22 @@ impl Cx<'_> {
         let head = TextRange::new(s.range().start(), item.range().end());
         let bound = item.optional_vars.as_deref();
         match face.name {
-            // Submission is in program order with inferred edges everywhere: these only change what upstream tracks, and
-            // which tasks it starts together.
+            // Submission is in program order with inferred edges everywhere: these only change what upstream tracks, which
+            // tasks it starts together, and what the race check holds the program to.
             "scope" | "manual_scope" | "cluster" => {
                 if self.in_scope() {
                     let message = format!("`pl.{}` belongs to the orchestration, not into a kernel scope", face.name);
                     return Err(self.error("wrong-level", call, message).into());
                 }
-                Ok(self.block(&s.body))
+                let manual = match face.name {
+                    "scope" => self.is_manual(&args)?,
+                    name => name == "manual_scope",
+                };
+                let around = self.manual;
+                self.manual |= manual;
+                let flow = self.block(&s.body);
+                self.manual = around;
+                Ok(flow)
             }
             "at" => {
                 let mut options = self.scope_options(&args)?;
@@ -186,6 +194,12 @@ impl Cx<'_> {
             }
             other => Err(self.not_a(&other, "a level", expr.range())),
         }
+    }
+
+    /// `pl.scope(mode=pl.ScopeMode.MANUAL)`.
+    fn is_manual(&mut self, args: &Args<'_>) -> Res<bool> {
+        let Some(expr) = args.get("mode") else { return Ok(false) };
+        Ok(matches!(self.eval(expr)?, Held::Language(name) if name == "ScopeMode.MANUAL"))
     }
 
     pub(crate) fn scope_options(&mut self, args: &Args<'_>) -> Res<ScopeOptions> {
@@ -332,6 +346,9 @@ impl Cx<'_> {
         let mut attributes = attrs([("name", Attr::Text(name))]);
         for (key, attr) in options.attrs.iter() {
             attributes.set(key, attr.clone());
+        }
+        if self.manual {
+            attributes.set("manual", Attr::Bool(true));
         }
         let blocks: Vec<Value> = options.blocks.into_iter().collect();
         let op = self.new_op(Opcode::Scope, &[&blocks, &options.deps], attributes);

@@ -104,8 +104,10 @@ impl Rewrite<'_> {
             ("name", Attr::Text(task.function.name.clone())),
             ("directions", Attr::Text(task.directions.join(","))),
         ]);
-        if data.attrs.bool("sync_start") {
-            list.set("sync_start", Attr::Bool(true));
+        for flag in ["sync_start", "manual"] {
+            if data.attrs.bool(flag) {
+                list.set(flag, Attr::Bool(true));
+            }
         }
         let new = self.b.op(NewOp {
             opcode: Opcode::Submit,

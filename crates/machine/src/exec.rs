@@ -7,13 +7,14 @@ use dtype::scalar::{self, CmpOp};
 use dtype::{DType, RoundMode, Scalar};
 use isa::{Order, Tile};
 use memory::{Dims, MemoryError};
-use trace::{Point, Region, ValueRecord};
+use trace::{AccessKind, Event, Log, Meeting, Point, Region, ValueRecord, Via};
 
 use crate::code::{Code, Extent, FifoName, Inst, LoopSpec, PipeSpec, SUBBLOCK_IDX, ShapeSpec, pointer};
 use crate::fifo::Fifo;
 use crate::footprint::Recorder;
 use crate::frame::{Frame, ViewReg};
 use crate::group::SyncKind;
+use crate::log;
 use crate::measure::Measure;
 
 /// Why a frame is not running.
@@ -92,6 +93,8 @@ pub struct Machine<'a> {
     pub task: u32,
     pub block: u32,
     pub values: &'a mut Vec<ValueRecord>,
+    /// Where this frame's accesses to global memory are noted, if somebody asked.
+    pub log: Option<&'a mut Log>,
     pub(crate) recorder: Option<&'a mut Recorder>,
     pub(crate) measure: Option<&'a mut Measure>,
 }
@@ -108,6 +111,7 @@ impl<'a> Machine<'a> {
             task: 0,
             block: 0,
             values: &mut nothing.1,
+            log: None,
             recorder: None,
             measure: None,
         }
@@ -242,6 +246,15 @@ impl Frame {
                     Scalar { dtype: *$d, bits: self.scalars[*$r as usize] }
                 };
             }
+            macro_rules! note {
+                ($region:expr, $kind:expr, $via:expr) => {
+                    if let Some(log) = &mut m.log {
+                        if let Some(op) = code.ops[self.pc as usize - 1] {
+                            log.access(op, $kind, $via, $region);
+                        }
+                    }
+                };
+            }
             match inst {
                 Inst::Jump(to) => {
                     if *to < self.pc && self.interrupted(m, fuel) {
@@ -337,33 +350,45 @@ impl Frame {
                     let view = self.resolve(*view)?;
                     let view = &self.pointers[view].view;
                     isa::load(m.mem, t!(dst), view)?;
+                    note!(log::transferred(view, t!(dst)), AccessKind::Read, Via::Transfer);
                 }
                 Inst::Store { view, src } => {
                     let view = self.resolve(*view)?;
-                    isa::store(&self.pointers[view].view, m.mem, t!(src), true)?;
+                    let view = &self.pointers[view].view;
+                    isa::store(view, m.mem, t!(src), true)?;
+                    note!(log::transferred(view, t!(src)), AccessKind::Write, Via::Transfer);
                 }
                 Inst::AtomicStore { view, src } => {
                     let view = self.resolve(*view)?;
-                    atomic_add(&self.pointers[view].view, m.mem, t!(src))?;
+                    let view = &self.pointers[view].view;
+                    atomic_add(view, m.mem, t!(src))?;
+                    note!(log::transferred(view, t!(src)), AccessKind::Atomic, Via::Transfer);
                 }
                 Inst::GatherView { mode, out_of_range, dst, view, index } => {
                     let view = self.resolve(*view)?;
                     let view = &self.pointers[view].view;
                     isa::gather_view(m.mem, t!(dst), view, t!(index), *mode, *out_of_range)?;
+                    note!(log::whole(view), AccessKind::Read, Via::Transfer);
                 }
                 Inst::ScatterView { mode, out_of_range, atomic, view, src, index } => {
                     let view = self.resolve(*view)?;
                     let view = &self.pointers[view].view;
                     isa::scatter_view(m.mem, view, t!(src), t!(index), *mode, *out_of_range, *atomic)?;
+                    let kind = if atomic.is_some() { AccessKind::Atomic } else { AccessKind::Write };
+                    note!(log::whole(view), kind, Via::Transfer);
                 }
                 Inst::LoadScalar { dtype, dst, ptr, offset } => {
                     let (param, at) = self.address(*ptr, *offset, *dtype)?;
-                    let value = self.pointers[param].view.buffer.get(at, *dtype).map_err(Trap::memory)?;
+                    let buffer = &self.pointers[param].view.buffer;
+                    let value = buffer.get(at, *dtype).map_err(Trap::memory)?;
+                    note!(log::scalar(buffer, at, *dtype), AccessKind::Read, Via::Scalar);
                     s!(dst) = value.bits;
                 }
                 Inst::StoreScalar { dtype, ptr, offset, value } => {
                     let (param, at) = self.address(*ptr, *offset, *dtype)?;
-                    self.pointers[param].view.buffer.set(at, sc!(dtype, value)).map_err(Trap::memory)?;
+                    let buffer = &self.pointers[param].view.buffer;
+                    buffer.set(at, sc!(dtype, value)).map_err(Trap::memory)?;
+                    note!(log::scalar(buffer, at, *dtype), AccessKind::Write, Via::Scalar);
                 }
 
                 Inst::Copy { dst, src } => isa::copy(m.mem, t!(dst), t!(src))?,
@@ -471,13 +496,27 @@ impl Frame {
                 }
                 Inst::Transpose { dst, src } => isa::transpose(m.mem, t!(dst), t!(src))?,
 
-                Inst::SyncAll(kind) => return Ok(Stop::SyncAll(*kind)),
+                Inst::SyncAll(kind) => {
+                    if let Some(log) = &mut m.log {
+                        log.event(Event::Meet(match kind {
+                            SyncKind::All => Meeting::All,
+                            SyncKind::Cube => Meeting::Cube,
+                            SyncKind::Vector => Meeting::Vector,
+                        }));
+                    }
+                    return Ok(Stop::SyncAll(*kind));
+                }
                 Inst::InitPipe { spec } => self.init_pipe(&code.pipes[*spec as usize], m)?,
                 Inst::Push { fifo, split, src } => {
                     let name = code.fifos[*fifo as usize];
                     let core = self.scalars[SUBBLOCK_IDX as usize] as usize;
                     match find(m.fifos, name) {
-                        Some(fifo) if fifo.can_push(core) => fifo.push(m.mem, t!(src), *split, core)?,
+                        Some(fifo) if fifo.can_push(core) => {
+                            fifo.push(m.mem, t!(src), *split, core)?;
+                            if let Some(log) = &mut m.log {
+                                log.event(Event::Push(name.into()));
+                            }
+                        }
                         Some(_) => {
                             self.pc -= 1;
                             return Ok(Stop::Wait { fifo: name, push: true });
@@ -499,6 +538,9 @@ impl Frame {
                     match find(m.fifos, name) {
                         Some(fifo) if fifo.can_pop(core) => {
                             self.tiles[spec.dst as usize] = fifo.pop(m.mem, spec, (region[0], region[1]), core)?;
+                            if let Some(log) = &mut m.log {
+                                log.event(Event::Pop(name.into()));
+                            }
                         }
                         Some(_) => {
                             self.pc -= 1;

@@ -413,6 +413,7 @@ impl Footprint {
                 task: 0,
                 block,
                 values: &mut Vec::new(),
+                log: None,
                 measure: None,
                 recorder: Some(&mut recorder),
             };

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use chip::{Chip, Core, Space};
 use diag::{Diagnostic, Span};
-use trace::ValueRecord;
+use trace::{Log, Stream, ValueRecord};
 
 use crate::code::{Code, SUBBLOCK_IDX};
 use crate::exec::{Cluster, Machine, Stop, Trap};
@@ -59,6 +59,8 @@ struct Running {
     code: Arc<Code>,
     frame: Frame,
     state: State,
+    /// What it did to global memory, if that is recorded.
+    log: Log,
 }
 
 /// Scratchpads. They start on a cache line: a vector across two lines costs twice.
@@ -105,6 +107,8 @@ pub struct Group {
     turns: Vec<(usize, usize)>,
     /// What measured kernels have done, by lane.
     pub measures: Vec<Measure>,
+    /// Whether accesses to global memory are recorded.
+    pub record: bool,
 }
 
 impl Default for Group {
@@ -127,6 +131,7 @@ impl Group {
             values: Vec::new(),
             turns: Vec::new(),
             measures: Vec::new(),
+            record: false,
         }
     }
 
@@ -192,6 +197,7 @@ impl Group {
                     code: lane.code.clone(),
                     frame: Frame::default(),
                     state: State::Ready,
+                    log: Log::default(),
                 });
                 self.lanes.push(lane);
             }
@@ -200,6 +206,7 @@ impl Group {
                 running.code = lane.code.clone();
             }
             running.state = State::Ready;
+            running.log.clear();
             running.frame.reset(lane.code, base, (block, blocks), lane.subblock);
             running.frame.bind(lane.code, lane.args);
         }
@@ -235,6 +242,19 @@ impl Group {
 
     pub fn block(&self) -> u32 {
         self.block
+    }
+
+    /// What each core has done to global memory, if that was recorded.
+    pub fn streams(&mut self) -> impl Iterator<Item = Stream> {
+        let (task, block) = (self.task, self.block);
+        self.lanes.iter_mut().filter(|lane| !lane.log.events.is_empty()).map(move |lane| Stream {
+            task,
+            block,
+            core: lane.code.core.unwrap_or(Core::Vector),
+            lane: lane.frame.scalars.get(SUBBLOCK_IDX as usize).map_or(0, |&i| i as u32),
+            kernel: lane.code.name.clone(),
+            events: std::mem::take(&mut lane.log.events),
+        })
     }
 
     /// Frames that stand at `syncall`: how many cube, how many vector ones, and of what kind.
@@ -281,6 +301,7 @@ impl Group {
                     task: self.task,
                     block: self.block,
                     values: &mut self.values,
+                    log: self.record.then_some(&mut lane.log),
                     recorder: None,
                     measure: self.measures.get_mut(i),
                 };

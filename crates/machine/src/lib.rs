@@ -26,6 +26,7 @@ mod footprint;
 mod frame;
 mod group;
 mod kernel;
+mod log;
 pub mod measure;
 pub mod space;
 

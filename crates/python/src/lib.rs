@@ -34,6 +34,7 @@ fn machine(platform: &str) -> PyResult<String> {
 
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("CHECKS", driver::Checks::NAMES)?;
     module.add_class::<array::Borrowed>()?;
     module.add_class::<program::Program>()?;
     module.add_class::<program::Parameter>()?;

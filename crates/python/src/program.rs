@@ -7,7 +7,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
 use chip::Arch;
-use driver::{Failure, ProgramParam, ProgramParamKind, RunOptions};
+use driver::{Checks, Failure, ProgramParam, ProgramParamKind, RunOptions};
 use dtype::Scalar;
 use frontend::{ArgSpec, FunctionId, Rejected};
 use ir::Direction;
@@ -263,7 +263,7 @@ impl Program {
         args: Vec<Bound<'py, PyAny>>,
         threads: Option<usize>,
         seed: u64,
-        check_levels: bool,
+        check: Option<&str>,
     ) -> PyResult<(Vec<Bound<'py, PyAny>>, Bound<'py, PyDict>)> {
         let params = self.program.params();
         if params.len() != args.len() {
@@ -271,7 +271,8 @@ impl Program {
         }
         let args = params.iter().zip(&args).map(|(p, a)| argument(p, a)).collect::<PyResult<Vec<_>>>()?;
         let interrupt = Arc::new(AtomicBool::new(false));
-        let options = RunOptions { threads, seed, check_levels, interrupt: Some(interrupt.clone()) };
+        let checks = check.map_or(Ok(Checks::NONE), str::parse).map_err(PyValueError::new_err)?;
+        let options = RunOptions { threads, seed, checks, interrupt: Some(interrupt.clone()) };
         let program = self.program.clone();
         let report = match interruptible(py, interrupt, move || program.run(&args, &options))? {
             Ok(report) => report,

@@ -7,7 +7,7 @@ use memory::Arg;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Param {
-    name: String,
+    pub(crate) name: String,
     ty: Type,
 }
 

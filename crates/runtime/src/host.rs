@@ -52,6 +52,8 @@ pub(crate) struct Submit {
     pub(crate) blocks: Option<Int>,
     /// Blocks that may be resident at once, if all must be.
     pub(crate) resident: Option<u32>,
+    /// The program says by `deps` alone what it follows.
+    pub(crate) manual: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -125,6 +127,9 @@ pub(crate) enum Action {
 
 #[derive(Clone, Debug)]
 pub(crate) struct HostOp {
+    pub(crate) op: Op,
+    /// The user's name for its result.
+    pub(crate) name: Option<String>,
     pub(crate) action: Action,
     pub(crate) span: Option<Span>,
 }
@@ -142,7 +147,10 @@ pub(crate) fn decode(
     for &op in &code.hosts {
         let data = &func.ops[op];
         match cx.action(op) {
-            Ok(action) => out.push(HostOp { action, span: data.span }),
+            Ok(action) => {
+                let name = data.result().and_then(|v| func.values[v].name.clone());
+                out.push(HostOp { op, name, action, span: data.span });
+            }
             Err(why) => errors.push(
                 Diagnostic::unsupported("orchestration-operation", format!("`{}`: {why}", data.opcode.name()))
                     .at(data.span, "does not run here"),
@@ -339,6 +347,7 @@ impl Context<'_> {
         let vector = kernels.iter().all(|k| core(k) == Some(chip::Core::Vector));
         let capacity = if vector { chip.vector_cores() } else { chip.clusters };
         Ok(Submit {
+            manual: o.attrs.bool("manual"),
             resident: o.attrs.bool("sync_start").then_some(capacity),
             dst: o.result().map(|v| self.code.reg(v)),
             name: o.attrs.word("name").unwrap_or("").into(),

@@ -31,7 +31,7 @@ use dtype::Profile;
 use ir::{Entity, FunctionKind, Level, Program};
 use machine::{Code, Kernel, Mode};
 use memory::{Arg, Returned};
-use trace::{Edge, Task, ValueRecord};
+use trace::{Edge, HostAccess, Memory, Record, Stream, Task, ValueRecord};
 
 use crate::host::HostOp;
 
@@ -57,6 +57,8 @@ pub struct Options {
     pub observe: bool,
     /// Report the tasks and every edge, those to tasks long done included.
     pub record: bool,
+    /// Report what every task did to global memory, and what the program declared. Implies `record`.
+    pub accesses: bool,
     /// Ends the run with an error (`interrupted`) soon after somebody sets it.
     pub interrupt: Option<Arc<AtomicBool>>,
 }
@@ -75,6 +77,19 @@ pub struct Report {
     pub edges: Vec<Edge>,
     /// If observed: sorted by point.
     pub values: Vec<ValueRecord>,
+    /// If accesses are recorded, as the fields of [`trace::Record`].
+    pub memory: Vec<Memory>,
+    pub declared: Vec<Edge>,
+    pub streams: Vec<Stream>,
+    pub host: Vec<HostAccess>,
+}
+
+impl Report {
+    /// What the run did, for the checkers.
+    pub fn into_record(self) -> Record {
+        let Report { tasks, edges, memory, declared, streams, host, .. } = self;
+        Record { memory, tasks, edges, declared, streams, host }
+    }
 }
 
 impl Compiled {

@@ -8,7 +8,7 @@ use diag::{Diagnostic, Span};
 use dtype::{DType, Scalar};
 use machine::{Frame, Machine, Stop};
 use memory::{Arg, Buffer, Dims, MemoryError, Returned, View};
-use trace::{Cause, Edge, Region, Task};
+use trace::{Access, AccessKind, Cause, Edge, HostAccess, Memory, Region, Task, Via};
 
 use crate::history::History;
 use crate::host::{Action, Dep, Extent, HostOp, Int};
@@ -20,7 +20,7 @@ use crate::{Compiled, Options, Report, interrupted};
 const MAX_TENSOR: u64 = 1 << 46;
 
 pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads: usize) -> Result<Report, Diagnostic> {
-    let record = options.record || options.observe;
+    let record = options.record || options.observe || options.accesses;
     let scheduler = Arc::new(Scheduler::new(compiled.arch.chip(), options, threads));
     let mut crew = compiled.pool.crew();
     let mut started = threads == 1;
@@ -35,6 +35,7 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
         scheduler: &scheduler,
         worker: Worker::with(compiled.pool.take_groups()),
         history: History::new(record),
+        declared: History::new(true),
         footprints: Footprints::default(),
         record,
         spawn: &mut spawn,
@@ -44,6 +45,7 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
         created: Vec::new(),
         frame: Frame::default(),
         span: None,
+        op: None,
     };
     // Workers wait for the end of the run, and use the caller's memory: nothing may leave before `close`.
     let ran = catch_unwind(AssertUnwindSafe(|| o.run())).unwrap_or_else(|_| {
@@ -58,12 +60,15 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
     scheduler.close();
     crew.dismiss();
     // A task that failed comes before wherever the orchestration was.
-    report.values = values?;
+    let (values, streams) = values?;
+    (report.values, report.streams) = (values, streams);
     ran?;
     report.values.sort_unstable_by_key(|r| r.point);
-    report.edges.sort_unstable();
-    report.edges.dedup_by_key(|e| (e.to, e.from));
-    report.edges.sort_unstable_by_key(|e| (e.to, e.from));
+    for edges in [&mut report.edges, &mut report.declared] {
+        edges.sort_unstable_by_key(|e| (e.to, e.from, e.cause));
+        edges.dedup_by_key(|e| (e.to, e.from));
+    }
+    report.streams.sort_by(|a, b| (a.task, a.block, a.core, a.lane).cmp(&(b.task, b.block, b.core, b.lane)));
     Ok(report)
 }
 
@@ -76,6 +81,8 @@ pub(crate) struct Orchestrator<'a, 'b> {
     pub(crate) scheduler: &'a Scheduler,
     pub(crate) worker: Worker,
     pub(crate) history: History,
+    /// Of the tasks that the program leaves the order of to the runtime; only if accesses are recorded.
+    pub(crate) declared: History,
     pub(crate) footprints: Footprints,
     pub(crate) record: bool,
     pub(crate) spawn: &'b mut dyn FnMut(),
@@ -88,6 +95,7 @@ pub(crate) struct Orchestrator<'a, 'b> {
     pub(crate) frame: Frame,
     /// Where the orchestration is.
     pub(crate) span: Option<Span>,
+    op: Option<&'a HostOp>,
 }
 
 /// Why the orchestration ends early: its own error, or one of a task, which [`Scheduler::finish`] reports.
@@ -118,6 +126,14 @@ impl Orchestrator<'_, '_> {
         frame.reset(code, 0, (0, 1), 0);
         frame.bind(code, self.args);
         self.frame = frame;
+        if self.options.accesses {
+            let compiled = self.compiled;
+            for (i, (arg, param)) in self.args.iter().zip(&compiled.params).enumerate() {
+                if let Some(view) = arg.tensor() {
+                    self.note_memory(&param.name, Some(i as u32), view);
+                }
+            }
+        }
         let mut nothing = Default::default();
         loop {
             let mut machine = Machine::host(self.options.interrupt.as_deref(), &mut nothing);
@@ -128,9 +144,9 @@ impl Orchestrator<'_, '_> {
             match stop {
                 Stop::Done => return Ok(()),
                 Stop::Host(n) => {
-                    let HostOp { action, span } = &self.compiled.hosts[n as usize];
-                    self.span = *span;
-                    self.act(action)?;
+                    let op = &self.compiled.hosts[n as usize];
+                    (self.span, self.op) = (op.span, Some(op));
+                    self.act(&op.action)?;
                 }
                 _ => return Err(End::Stopped),
             }
@@ -232,6 +248,10 @@ impl Orchestrator<'_, '_> {
                 if self.record {
                     self.created.push(view.buffer.clone());
                 }
+                if self.options.accesses {
+                    let name = self.op.and_then(|op| op.name.as_deref()).unwrap_or("a tensor of the program");
+                    self.note_memory(name, None, &view);
+                }
                 self.frame.tensors[*dst as usize] = Some(view);
             }
             Action::Slice { dst, src, offsets, sizes, drop } => {
@@ -287,6 +307,7 @@ impl Orchestrator<'_, '_> {
             Action::Read { dst, src, indices } => {
                 let (view, at) = self.element(*src, indices)?;
                 self.settle(&view, at, false)?;
+                self.note_scalar(&view, at, AccessKind::Read);
                 let value = view.buffer.get(at, view.dtype).map_err(|e| self.memory(e))?;
                 self.frame.scalars[*dst as usize] = value.bits;
             }
@@ -297,6 +318,7 @@ impl Orchestrator<'_, '_> {
                     return Err(self.error("dtype-mismatch", format!("a {a} written to a tensor of {b}")));
                 }
                 self.settle(&view, at, true)?;
+                self.note_scalar(&view, at, AccessKind::Write);
                 let value = Scalar::new(view.dtype, self.frame.scalars[*value as usize]);
                 view.buffer.set(at, value).map_err(|e| self.memory(e))?;
             }
@@ -367,6 +389,29 @@ impl Orchestrator<'_, '_> {
             }
         }
         Ok(())
+    }
+
+    /// Notes a scalar access of the orchestration for the report.
+    fn note_scalar(&mut self, view: &View, at: usize, kind: AccessKind) {
+        if let (true, Some(op)) = (self.options.accesses, self.op) {
+            let start = view.buffer.as_ptr().addr() as i64 + at as i64;
+            let region = Region::bytes(start, view.dtype.size() as i64);
+            let access = Access { op: op.op, kind, via: Via::Scalar, region };
+            self.report.host.push(HostAccess { after: self.report.task_count, access });
+        }
+    }
+
+    /// Notes global memory that the run can reach.
+    fn note_memory(&mut self, name: &str, param: Option<u32>, view: &View) {
+        let size = view.dtype.size() as i64;
+        self.report.memory.push(Memory {
+            name: name.to_owned(),
+            param,
+            start: view.buffer.as_ptr().addr() as i64 + view.offset as i64 * size,
+            bytes: view.elements() as i64 * size,
+            size,
+            shape: view.shape.to_vec(),
+        });
     }
 
     /// Lets other threads help, if there is something for two to do: before the calling thread waits.

@@ -17,7 +17,7 @@ use control::Control;
 use diag::Diagnostic;
 use machine::{Code, Group, Outcome, SyncKind};
 use memory::Arg;
-use trace::ValueRecord;
+use trace::{Stream, ValueRecord};
 
 use crate::{Options, interrupted};
 
@@ -90,6 +90,7 @@ struct State {
     sleeping: usize,
     main_sleeps: bool,
     values: Vec<ValueRecord>,
+    streams: Vec<Stream>,
 }
 
 /// Shared by the calling thread and the workers of one run.
@@ -151,6 +152,7 @@ impl Scheduler {
                 sleeping: 0,
                 main_sleeps: false,
                 values: Vec::new(),
+                streams: Vec::new(),
             }),
             changed: Condvar::new(),
             returned: Condvar::new(),
@@ -320,6 +322,7 @@ impl Scheduler {
             match outcome {
                 Ok(Outcome::Done) => {
                     state.values.append(&mut group.values);
+                    state.streams.extend(group.streams());
                     if worker.groups.len() < SPARE_GROUPS {
                         group.forget();
                         worker.groups.push(group);
@@ -351,6 +354,7 @@ impl Scheduler {
         let interrupt = self.options.interrupt.as_deref();
         let turn = catch_unwind(AssertUnwindSafe(|| {
             if fresh {
+                group.record = self.options.accesses;
                 group.start(self.chip, &launch.codes, &launch.args, launch.task, (unit.block, launch.blocks));
             }
             group.run(interrupt)
@@ -560,7 +564,7 @@ impl Scheduler {
     }
 
     /// Until every task is done or the first failure is known; the values observed.
-    pub(crate) fn finish(&self, worker: &mut Worker) -> Result<Vec<ValueRecord>, Diagnostic> {
+    pub(crate) fn finish(&self, worker: &mut Worker) -> Result<(Vec<ValueRecord>, Vec<Stream>), Diagnostic> {
         self.help(worker, |state| state.tasks.is_empty());
         let mut state = self.lock();
         loop {
@@ -571,7 +575,7 @@ impl Scheduler {
                 return Err(interrupted());
             }
             let Some(((task, block), _)) = &state.failed else {
-                return Ok(std::mem::take(&mut state.values));
+                return Ok((std::mem::take(&mut state.values), std::mem::take(&mut state.streams)));
             };
             // Units before the failure still run, and may fail earlier.
             let key = (*task, *block);

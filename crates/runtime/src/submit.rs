@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dtype::Scalar;
 use machine::{Code, Frame, Touch, whole_region};
 use memory::Arg;
-use trace::{Cause, Region, Task};
+use trace::{Cause, Edge, Region, Task};
 
 use crate::host::{Source, Submit, Use};
 use crate::orchestrator::{End, Orchestrator};
@@ -128,6 +128,9 @@ impl Orchestrator<'_, '_> {
         for a in &self.footprints.accesses {
             self.history.insert(&a.region, a.write, task, &done);
         }
+        if self.options.accesses {
+            self.declare(task, s.manual, &before);
+        }
         before.sort_unstable();
         before.dedup_by_key(|b| b.0);
         let mut predecessors = std::mem::take(&mut self.footprints.predecessors);
@@ -135,10 +138,13 @@ impl Orchestrator<'_, '_> {
         predecessors.extend(before.iter().map(|b| b.0).filter(|&t| !done(t)));
 
         let kernels = &self.compiled.kernels;
+        let task_span = self.span;
         let record = || Task {
             name: s.name.to_string(),
             kernels: s.kernels.iter().map(|&k| kernels[k].name().to_owned()).collect(),
             blocks,
+            manual: s.manual,
+            span: task_span,
         };
         self.note(task, record, &before);
         let serial = blocks > 1 && known.codes.iter().any(|c| c.float_atomics);
@@ -153,6 +159,25 @@ impl Orchestrator<'_, '_> {
             return Err(End::Stopped);
         }
         Ok(task)
+    }
+
+    /// Notes the edges that the program declared: its `deps`, and what follows from the accesses of tasks that it did not opt
+    /// out for. (What the run obeys beyond these is this runtime's own care, semantics rule 18.)
+    fn declare(&mut self, task: u32, manual: bool, before: &[(u32, Cause)]) {
+        let report = &mut self.report;
+        let explicit = before.iter().filter(|b| b.1 == Cause::Explicit);
+        report.declared.extend(explicit.map(|&(from, cause)| Edge { from, to: task, cause }));
+        if manual {
+            return;
+        }
+        for a in &self.footprints.accesses {
+            self.declared.conflicts(&a.region, a.write, &|_| false, &mut |from, cause| {
+                report.declared.push(Edge { from, to: task, cause });
+            });
+        }
+        for a in &self.footprints.accesses {
+            self.declared.insert(&a.region, a.write, task, &|_| false);
+        }
     }
 
     fn known(&mut self, s: &Submit, args: &[Arg], blocks: u32) -> Rc<Known> {

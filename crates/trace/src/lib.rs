@@ -3,8 +3,10 @@
 //! Data only, plus the geometry of strided byte sets ([`Region`]). Executors write these records; the driver, checkers and
 //! reports read them.
 
+mod access;
 mod region;
 
+pub use access::{Access, AccessKind, Event, Fifo, HostAccess, Log, Meeting, Memory, Record, Stream, Via};
 pub use region::Region;
 
 /// One execution of one operation of the tensor-level entry.
@@ -52,4 +54,8 @@ pub struct Task {
     pub name: String,
     pub kernels: Vec<String>,
     pub blocks: u32,
+    /// The program opted out of having this task ordered by what it touches.
+    pub manual: bool,
+    /// Where it was submitted.
+    pub span: Option<diag::Span>,
 }
