@@ -96,7 +96,7 @@ fn conflicts(a: AccessKind, b: AccessKind) -> bool {
     a != b || a == AccessKind::Write
 }
 
-fn in_program_order<'r>(record: &'r Record, clocks: &mut Clocks) -> Vec<Touch> {
+fn in_program_order(record: &Record, clocks: &mut Clocks) -> Vec<Touch> {
     let mut out = Vec::new();
     let mut host = record.host.iter().peekable();
     for (stream, s) in record.streams.iter().enumerate() {

@@ -47,6 +47,6 @@ pub(crate) fn scalar(buffer: &Buffer, at: usize, dtype: DType) -> Region {
 
 impl From<FifoName> for Fifo {
     fn from(name: FifoName) -> Fifo {
-        Fifo { id: name.id as i64, to_vector: name.to_vector }
+        Fifo { id: name.id, to_vector: name.to_vector }
     }
 }

@@ -218,7 +218,7 @@ impl<const DEFINED: bool> Machine<'_, DEFINED> {
                 let tensor = frame.tensor(op.tensor)?;
                 let axes: Vec<(usize, u64)> =
                     (0..sizes.len()).filter(|axis| !drop.contains(axis)).map(|axis| (axis, sizes[axis])).collect();
-                let mut existing = sizes.clone();
+                let mut existing = sizes;
                 if let (Some(&first @ 0..), true) = (offsets.first(), ends_with_buffer(&tensor.view)) {
                     // What would follow the last row is no row of anything: only an access to it is wrong.
                     let rows = tensor.view.shape[0].saturating_sub(first as u64);

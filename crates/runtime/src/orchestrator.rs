@@ -68,7 +68,7 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
         edges.sort_unstable_by_key(|e| (e.to, e.from, e.cause));
         edges.dedup_by_key(|e| (e.to, e.from));
     }
-    report.streams.sort_by(|a, b| (a.task, a.block, a.core, a.lane).cmp(&(b.task, b.block, b.core, b.lane)));
+    report.streams.sort_by_key(|s| (s.task, s.block, s.core, s.lane));
     Ok(report)
 }
 

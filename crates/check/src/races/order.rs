@@ -89,11 +89,9 @@ impl Tasks {
             }
             s.open.pop();
             for &p in self.before.get(top as usize).into_iter().flatten() {
-                if let Some(stamp) = s.stamp.get_mut(p as usize) {
-                    if *stamp != b {
-                        *stamp = b;
-                        s.open.push(p);
-                    }
+                let Some(stamp) = s.stamp.get_mut(p as usize) else { continue };
+                if std::mem::replace(stamp, b) != b {
+                    s.open.push(p);
                 }
             }
         }
