@@ -111,7 +111,7 @@ impl Random {
 /// Every access with its number in a graph of all events, and what each event is directly before.
 fn brute_force(record: &Record) -> BTreeSet<(usize, usize)> {
     let mut edges: Vec<Vec<usize>> = Vec::new();
-    let mut node = |edges: &mut Vec<Vec<usize>>| {
+    let node = |edges: &mut Vec<Vec<usize>>| {
         edges.push(Vec::new());
         edges.len() - 1
     };
