@@ -45,6 +45,8 @@ impl Nodes {
 
 pub(super) struct Node {
     pub(super) op: Op,
+    /// It only defines values.
+    pub(super) defines: bool,
     pub(super) compute: Option<Compute>,
     /// Of a computation, for each of its tiles: the last node before that writes some of the bytes it reads.
     pub(super) from: Vec<Option<usize>>,
@@ -100,7 +102,8 @@ impl Graph {
             into.sort_unstable();
             into.dedup();
             edges.push(into);
-            nodes.push(Node { op, compute, from });
+            let defines = touch.pipe == ir::info::Pipe::None && touch.is_empty();
+            nodes.push(Node { op, defines, compute, from });
         }
         let mut before: Vec<Nodes> = Vec::with_capacity(len);
         for into in &edges {

@@ -2,7 +2,8 @@
 //!
 //! Operations keep their order as far as the groups let them: whatever may stand next and stood first before, stands
 //! next; a group counts from where its first member stood. What a group has to wait for comes before it, and what waits
-//! for the group comes behind.
+//! for the group comes behind. Operations that only define values (addresses, descriptors, scalars) come when they are
+//! needed: a group does not wait for its own `alloc_tile`s.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -32,15 +33,22 @@ pub(super) fn schedule(graph: &Graph, groups: &[Vec<usize>]) -> Option<Vec<usize
             }
         }
     }
-    let ready = (0..len).filter(|&i| unit[i] == i && waits_for[i] == 0);
-    let mut ready: BinaryHeap<Reverse<usize>> = ready.map(Reverse).collect();
+    let mut rank: Vec<usize> = (0..len).collect();
+    for i in (0..len).rev() {
+        if graph.nodes[i].defines {
+            let needed = next[i].iter().map(|&n| rank[n]).min();
+            rank[i] = needed.map_or(i, |n| n.min(i));
+        }
+    }
+    let key = |u: usize| Reverse((rank[u], u));
+    let mut ready: BinaryHeap<_> = (0..len).filter(|&i| unit[i] == i && waits_for[i] == 0).map(key).collect();
     let mut order = Vec::with_capacity(len);
-    while let Some(Reverse(u)) = ready.pop() {
+    while let Some(Reverse((_, u))) = ready.pop() {
         order.extend(&members[u]);
         for &n in &next[u] {
             waits_for[n] -= 1;
             if waits_for[n] == 0 {
-                ready.push(Reverse(n));
+                ready.push(key(n));
             }
         }
     }

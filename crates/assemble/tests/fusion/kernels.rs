@@ -6,6 +6,16 @@ use chip::Arch;
 use diag::{Diagnostic, Sources};
 use ir::{Function, FunctionKind, Opcode, Program};
 
+/// A state update in the shape of the published failure.
+pub(crate) const STATE_UPDATE: &str = include_str!("../../../../tests/fusion/state_update.pto");
+
+/// A text that is right.
+pub(crate) fn program(text: &str) -> Program {
+    let program = parse(text).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+    ir::verify::verify(&program).unwrap_or_else(|e| panic!("{e:#?}\n{text}"));
+    program
+}
+
 /// The functions of a `.pto` text as a program without orchestration.
 pub(crate) fn parse(text: &str) -> Result<Program, Vec<Diagnostic>> {
     let mut sources = Sources::default();

@@ -1,4 +1,0 @@
-//! What tests of fusion share.
-
-pub(crate) mod kernels;
-pub(crate) mod order;
