@@ -28,7 +28,7 @@ mod write;
 use chip::Arch;
 use control::Control;
 use diag::Diagnostic;
-use ir::{FuncId, Function, FunctionKind, Opcode as C, Program};
+use ir::{Entity, FuncId, Function, FunctionKind, Opcode as C, Program};
 
 use crate::bytes::Bytes;
 use crate::pass::Sync;
@@ -190,12 +190,13 @@ fn flags(tree: &Tree, hazards: &Hazards, control: &mut Control) -> Plan {
 
 /// A barrier of all pipes before everything that touches memory.
 fn barriers(func: &Function, steps: &[steps::Step], edits: &mut Edits, report: &mut Report) {
-    for step in steps {
-        let block = &func.blocks[func.ops[step.ops[0]].block].ops;
-        let at = block.iter().position(|&op| op == step.ops[0]).unwrap_or(0);
-        if at.checked_sub(1).is_some_and(|before| is_drain(func, block[before])) {
-            continue;
+    let mut follows = vec![false; func.ops.len()];
+    for (_, block) in func.blocks.iter() {
+        for pair in block.ops.windows(2).filter(|pair| is_drain(func, pair[0])) {
+            follows[pair[1].index()] = true;
         }
+    }
+    for step in steps.iter().filter(|s| !follows[s.ops[0].index()]) {
         edits.before(step.ops[0], New::barrier(None));
         report.barriers += 1;
     }

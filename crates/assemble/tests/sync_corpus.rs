@@ -1,6 +1,6 @@
 //! Orders the pipes of upstream's model kernels, where a checkout is at hand: `TILEWRIGHT_UPSTREAM` names a folder with a
 //! checkout `PTOAS`; without it nothing is run, and the test says so. In each mode that the machine has, every kernel
-//! takes the pass, and what comes out prints, reads back as it was, and passes the verifier.
+//! takes the pass, and what comes out prints, reads back as it was, passes the verifier, and is judged by `check::sync`.
 //!
 //! `cargo test --release -p assemble --test sync_corpus -- --nocapture` prints what was inserted, and how long it took.
 
@@ -57,6 +57,9 @@ fn median<T: Ord + Copy>(mut values: Vec<T>) -> T {
     values[values.len() / 2]
 }
 
+/// Files that the checker may leave undecided.
+const UNDECIDED: usize = 14;
+
 #[test]
 fn model_kernels_are_synced() {
     let Some(root) = std::env::var_os("TILEWRIGHT_UPSTREAM").map(|r| PathBuf::from(r).join("PTOAS")) else {
@@ -70,6 +73,7 @@ fn model_kernels_are_synced() {
         let mut reports: Vec<Report> = Vec::new();
         let mut times: Vec<(Duration, String)> = Vec::new();
         let mut kernels = 0;
+        let mut undecided: Vec<String> = Vec::new();
         for path in &paths {
             let text = std::fs::read_to_string(path).expect("a text file");
             let mut program = read(&text);
@@ -77,19 +81,31 @@ fn model_kernels_are_synced() {
                 continue;
             }
             kernels += 1;
-            let start = Instant::now();
+            // The least of some: other processes run here too.
+            let mut least = Duration::MAX;
+            for _ in 0..3 {
+                let mut copy = program.clone();
+                let start = Instant::now();
+                insert(&mut copy, mode, &mut Control::new(0)).unwrap_or_else(|e| panic!("{path:?}: {e:?}"));
+                least = least.min(start.elapsed());
+            }
+            times.push((least, path.display().to_string()));
             let made = insert(&mut program, mode, &mut Control::new(0)).unwrap_or_else(|e| panic!("{path:?}: {e:?}"));
-            times.push((start.elapsed(), path.display().to_string()));
             reports.extend(made.iter().map(|(_, report)| *report));
             ir::verify::verify(&program).unwrap_or_else(|e| panic!("{path:?}: {e:?}"));
+            let verdict = check::sync::check_all(&program);
+            assert!(verdict.findings.is_empty(), "{path:?}: {:#?}", verdict.findings);
+            undecided.extend(verdict.unsupported.first().map(|d| format!("{}: {}", path.display(), d.message)));
             let text = print(&program);
             let again = read(&text);
             ir::verify::verify(&again).unwrap_or_else(|e| panic!("{path:?}: {e:?}"));
             assert_eq!(print(&again), text, "{path:?} reads back as it was printed");
         }
+        println!("{mode:?}: {kernels} files, {} functions, {} files proved", reports.len(), kernels - undecided.len());
+        undecided.iter().for_each(|reason| println!("  undecided: {reason}"));
+        assert!(undecided.len() <= UNDECIDED, "files that cannot be judged");
         let total = |f: fn(&Report) -> usize| reports.iter().map(f).sum::<usize>();
         let middle = |f: fn(&Report) -> usize| median(reports.iter().map(f).collect());
-        println!("{mode:?}: {kernels} files, {} functions", reports.len());
         println!("  hazards   {:6}, median {}", total(|r| r.hazards), middle(|r| r.hazards));
         println!("  sets      {:6}, median {}", total(|r| r.sets), middle(|r| r.sets));
         println!("  barriers  {:6}, median {}", total(|r| r.barriers), middle(|r| r.barriers));

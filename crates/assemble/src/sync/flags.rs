@@ -25,7 +25,10 @@ pub(super) fn complete(ev: &Evaluator<'_>, plan: &mut Plan) {
     for region in 0..tree.regions.len() {
         for item in 0..tree.regions[region].items.len() {
             match tree.regions[region].items[item].kind {
-                Kind::Loop(body) => turns(ev, plan, region, item, body),
+                Kind::Loop(body) => {
+                    turns(ev, plan, region, item, body);
+                    prune(ev, plan, region, item, body);
+                }
                 Kind::While(head, body) => {
                     plan.barrier(tree.regions[head].first_gap, None);
                     plan.barrier(tree.regions[body].first_gap, None);
@@ -68,58 +71,108 @@ fn straight(ev: &Evaluator<'_>, plan: &mut Plan, region: usize) {
             }
             let Some(source) = r.item_of(need.earlier) else { break };
             // The flag as it would have been, had it been set then.
-            let mut flag =
-                behind[source].iter().find(|b| b.0 == p).map_or_else(|| known.open(p).clone(), |b| b.1.clone());
+            let mut flag = flag_of(&behind, source, p, &known);
             flag.insert_range(r.items[source].steps.end..data.steps.start);
             known.learn(q, &flag);
             plan.add(Pair { from: p, to: q, region, set: r.first_gap + source + 1, wait: gap, around: None, id: 0 });
         }
         ev.drains(plan, gap + 1, &mut known);
-        // Only the pipes of its steps can be the source of a pair.
-        let mut pipes: Vec<usize> =
-            data.steps.clone().map(|s| ev.hazards.steps[s].pipe).filter(|&p| p != ALL).collect();
-        pipes.sort_unstable();
-        pipes.dedup();
-        behind.push(pipes.into_iter().map(|p| (p, ev.flag(&known, p))).collect());
+        behind.push(flags_behind(ev, region, item, &known));
     }
 }
 
-/// Plans what the turns of a loop owe each other.
+/// Plans what the turns of a loop owe each other, in one walk from what is open where a turn begins.
 fn turns(ev: &Evaluator<'_>, plan: &mut Plan, region: usize, item: usize, body: usize) {
     let r = &ev.tree.regions[body];
     let outer = ev.tree.regions[region].first_gap + item;
-    loop {
-        let mut known = Known::everything(ev.hazards);
-        ev.primes(plan, outer, &mut known);
-        ev.settle(&mut known, |turn| ev.region(plan, body, turn, &mut None));
-        let mut need = None;
-        for i in 0..r.items.len() {
-            ev.drains(plan, r.first_gap + i, &mut known);
-            ev.rest_of_gap(plan, r.first_gap + i, &mut known);
+    let (first, last) = match (r.items.first(), r.items.last()) {
+        (Some(first), Some(last)) => (first.steps.start, last.steps.end),
+        _ => return,
+    };
+    let mut head = Known::everything(ev.hazards);
+    ev.primes(plan, outer, &mut head);
+    ev.settle(&mut head, &mut None, |turn, found| ev.region(plan, body, turn, found));
+    let mut behind: Option<Behind> = None;
+    let mut known = head.clone();
+    for i in 0..r.items.len() {
+        ev.drains(plan, r.first_gap + i, &mut known);
+        ev.rest_of_gap(plan, r.first_gap + i, &mut known);
+        loop {
+            let mut trial = known.clone();
             let mut found = Some(Vec::new());
-            ev.item(plan, body, i, &mut known, &mut found);
-            need = found.as_ref().and_then(|f| worst(ev, body, f)).map(|&n| (i, n));
-            if need.is_some() {
+            ev.item(plan, body, i, &mut trial, &mut found);
+            let Some(&need) = found.as_ref().and_then(|f| worst(ev, body, f)) else {
+                known = trial;
                 break;
+            };
+            let (p, q) = (ev.hazards.steps[need.earlier].pipe, ev.hazards.steps[need.later].pipe);
+            let gap = r.first_gap + i;
+            if p == q || p == ALL || q == ALL {
+                let pipe = (p != ALL && q != ALL).then_some(p);
+                let at = before(ev.tree, body, i, need.later);
+                plan.barrier(at, pipe);
+                if at == gap {
+                    known.barrier(pipe, &ev.on);
+                }
+                continue;
             }
+            let Some(source) = r.item_of(need.earlier) else { break };
+            // The flag that the turn before left: what is planned since then can only make it tell more.
+            let before = behind.get_or_insert_with(|| walk(ev, plan, body, head.clone()));
+            let mut flag = flag_of(before, source, p, &known);
+            flag.insert_range(r.items[source].steps.end..last);
+            flag.insert_range(first..r.items[i].steps.start);
+            known.learn(q, &flag);
+            let (set, around) = (r.first_gap + source + 1, (source >= i).then_some((outer, outer + 1)));
+            plan.add(Pair { from: p, to: q, region: body, set, wait: gap, around, id: 0 });
         }
-        let Some((i, need)) = need else { return };
-        let (p, q) = (ev.hazards.steps[need.earlier].pipe, ev.hazards.steps[need.later].pipe);
-        let Some(source) = r.item_of(need.earlier) else { return };
-        if p == q || p == ALL || q == ALL {
-            plan.barrier(before(ev.tree, body, i, need.later), (p != ALL && q != ALL).then_some(p));
+    }
+}
+
+/// What flags would carry behind the items of a region.
+fn walk(ev: &Evaluator<'_>, plan: &Plan, region: usize, mut known: Known) -> Behind {
+    let r = &ev.tree.regions[region];
+    let mut behind = Vec::with_capacity(r.items.len());
+    for item in 0..r.items.len() {
+        ev.drains(plan, r.first_gap + item, &mut known);
+        ev.rest_of_gap(plan, r.first_gap + item, &mut known);
+        ev.item(plan, region, item, &mut known, &mut None);
+        behind.push(flags_behind(ev, region, item, &known));
+    }
+    behind
+}
+
+/// What flags of the pipes that an item uses would carry.
+fn flags_behind(ev: &Evaluator<'_>, region: usize, item: usize, known: &Known) -> Vec<(usize, Bits)> {
+    let steps = ev.tree.regions[region].items[item].steps.clone();
+    let mut pipes: Vec<usize> = steps.map(|s| ev.hazards.steps[s].pipe).filter(|&p| p != ALL).collect();
+    pipes.sort_unstable();
+    pipes.dedup();
+    pipes.into_iter().map(|p| (p, ev.flag(known, p))).collect()
+}
+
+fn flag_of(behind: &Behind, item: usize, pipe: usize, known: &Known) -> Bits {
+    let found = behind.get(item).and_then(|flags| flags.iter().find(|f| f.0 == pipe));
+    found.map_or_else(|| Bits::from_words(known.open(pipe)), |f| f.1.clone())
+}
+
+/// Takes out pairs of a loop's body that are covered by what was added after them. What is outside of the loop is not
+/// planned yet, so it counts on none of them.
+fn prune(ev: &Evaluator<'_>, plan: &mut Plan, region: usize, item: usize, body: usize) {
+    let outer = ev.tree.regions[region].first_gap + item;
+    for k in 0..plan.pairs.len() {
+        if plan.pairs[k].region != body || !plan.has(k) {
             continue;
         }
-        let around = (source >= i).then_some((outer, outer + 1));
-        plan.add(Pair {
-            from: p,
-            to: q,
-            region: body,
-            set: r.first_gap + source + 1,
-            wait: r.first_gap + i,
-            around,
-            id: 0,
-        });
+        let pair = plan.pairs[k].clone();
+        plan.remove(k);
+        let mut known = Known::everything(ev.hazards);
+        ev.primes(plan, outer, &mut known);
+        let mut found = Some(Vec::new());
+        ev.item(plan, region, item, &mut known, &mut found);
+        if found.is_none_or(|f| !f.is_empty()) {
+            plan.put_back(k, pair);
+        }
     }
 }
 

@@ -60,7 +60,8 @@ fn colour(plan: &mut Plan, pairs: &[usize], rotation: usize) -> bool {
                 let (set, wait) = (mine.set.max(plan.pairs[other].set), mine.wait.min(plan.pairs[other].wait));
                 let merged = super::plan::Pair { set, wait, ..plan.pairs[other].clone() };
                 plan.remove(k);
-                plan.replace(other, merged);
+                plan.remove(other);
+                plan.put_back(other, merged);
             }
             None => {
                 plan.remove(k);

@@ -26,47 +26,71 @@ pub(super) struct Uncovered {
     pub(super) later: usize,
 }
 
+/// Rows of a table of bits, one bit a step: of each pipe, then of each flag that is up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Known {
-    /// By pipe; the last is for [`ALL`].
-    open: Vec<Bits>,
-    /// The flags that are up, by number of their pair.
-    flags: Vec<(usize, Bits)>,
+    /// Words of a row.
+    words: usize,
+    /// The pairs of the flags that are up, ascending.
+    flags: Vec<usize>,
+    rows: Vec<u64>,
 }
+
+/// Rows of pipes; the last is for [`ALL`].
+const PIPES: usize = ALL + 1;
 
 impl Known {
     /// Everything before has ended.
     pub(super) fn everything(hazards: &Hazards) -> Known {
-        Known { open: vec![Bits::new(hazards.steps.len()); ALL + 1], flags: Vec::new() }
+        let words = hazards.steps.len().div_ceil(64);
+        Known { words, flags: Vec::new(), rows: vec![0; PIPES * words] }
     }
 
-    pub(super) fn open(&self, pipe: usize) -> &Bits {
-        &self.open[pipe]
+    /// The steps that may be open to a pipe.
+    pub(super) fn open(&self, pipe: usize) -> &[u64] {
+        &self.rows[pipe * self.words..(pipe + 1) * self.words]
+    }
+
+    fn open_mut(&mut self, pipe: usize) -> &mut [u64] {
+        &mut self.rows[pipe * self.words..(pipe + 1) * self.words]
     }
 
     fn issue(&mut self, step: usize) {
-        self.open.iter_mut().for_each(|set| set.insert(step));
-        self.flags.iter_mut().for_each(|(_, set)| set.insert(step));
+        let (word, bit) = (step / 64, 1 << (step % 64));
+        self.rows.iter_mut().skip(word).step_by(self.words).for_each(|row| *row |= bit);
     }
 
     fn join(&mut self, other: &Known) {
-        self.open.iter_mut().zip(&other.open).for_each(|(a, b)| a.union(b));
-        debug_assert!(self.flags.iter().map(|f| f.0).eq(other.flags.iter().map(|f| f.0)), "the same flags are up");
-        self.flags.iter_mut().zip(&other.flags).for_each(|((_, a), (_, b))| a.union(b));
+        debug_assert_eq!(self.flags, other.flags, "the same flags are up");
+        self.rows.iter_mut().zip(&other.rows).for_each(|(a, b)| *a |= b);
+    }
+
+    fn raise(&mut self, pair: usize, carried: Bits) {
+        let at = self.flags.partition_point(|&f| f < pair);
+        self.flags.insert(at, pair);
+        let row = (PIPES + at) * self.words;
+        self.rows.splice(row..row, carried.words().iter().copied());
+    }
+
+    fn lower(&mut self, pair: usize, pipe: usize) {
+        let Ok(at) = self.flags.binary_search(&pair) else { return };
+        self.flags.remove(at);
+        let (row, words) = ((PIPES + at) * self.words, self.words);
+        for word in 0..words {
+            self.rows[pipe * words + word] &= self.rows[row + word];
+        }
+        self.rows.drain(row..row + words);
     }
 
     /// As if a flag with these contents had been waited for.
     pub(super) fn learn(&mut self, pipe: usize, flag: &Bits) {
-        self.open[pipe].intersect(flag);
+        self.open_mut(pipe).iter_mut().zip(flag.words()).for_each(|(a, b)| *a &= b);
     }
 
     pub(super) fn barrier(&mut self, pipe: Option<usize>, on: &[Bits]) {
         match pipe {
-            Some(pipe) => self.open[pipe].remove_all(&on[pipe]),
-            None => {
-                self.open.iter_mut().for_each(Bits::clear);
-                self.flags.iter_mut().for_each(|(_, set)| set.clear());
-            }
+            Some(pipe) => self.open_mut(pipe).iter_mut().zip(on[pipe].words()).for_each(|(a, b)| *a &= !b),
+            None => self.rows.fill(0),
         }
     }
 }
@@ -81,29 +105,24 @@ pub(super) struct Evaluator<'a> {
 
 impl<'a> Evaluator<'a> {
     pub(super) fn new(tree: &'a Tree, hazards: &'a Hazards) -> Evaluator<'a> {
-        let mut on = vec![Bits::new(hazards.steps.len()); ALL + 1];
+        let mut on = vec![Bits::new(hazards.steps.len()); PIPES];
         hazards.steps.iter().enumerate().for_each(|(i, step)| on[step.pipe].insert(i));
         Evaluator { tree, hazards, on }
     }
 
     /// What a flag of `pipe` carries if it is set now.
     pub(super) fn flag(&self, known: &Known, pipe: usize) -> Bits {
-        let mut carried = known.open[pipe].clone();
+        let mut carried = Bits::from_words(known.open(pipe));
         carried.remove_all(&self.on[pipe]);
         carried
     }
 
     fn set(&self, plan: &Plan, pair: usize, known: &mut Known) {
-        let carried = self.flag(known, plan.pairs[pair].from);
-        let at = known.flags.partition_point(|f| f.0 < pair);
-        known.flags.insert(at, (pair, carried));
+        known.raise(pair, self.flag(known, plan.pairs[pair].from));
     }
 
     fn wait(&self, plan: &Plan, pair: usize, known: &mut Known) {
-        if let Ok(at) = known.flags.binary_search_by_key(&pair, |f| f.0) {
-            let (_, carried) = known.flags.remove(at);
-            known.learn(plan.pairs[pair].to, &carried);
-        }
+        known.lower(pair, plan.pairs[pair].to);
     }
 
     /// The part of a gap that stands right behind the item before it.
@@ -149,7 +168,8 @@ impl<'a> Evaluator<'a> {
         match &self.tree.regions[region].items[item].kind {
             Kind::Step(step) => {
                 if let Some(found) = found {
-                    let open = known.open[self.hazards.steps[*step].pipe].common(&self.hazards.with[*step]);
+                    let open = known.open(self.hazards.steps[*step].pipe);
+                    let open = self.hazards.with[*step].common(open);
                     found.extend(open.map(|earlier| Uncovered { earlier, later: *step }));
                 }
                 known.issue(*step);
@@ -159,42 +179,44 @@ impl<'a> Evaluator<'a> {
             Kind::Branch(arms) => {
                 let entry = known.clone();
                 for (i, &arm) in arms.iter().enumerate() {
-                    let mut end = entry.clone();
-                    self.region(plan, arm, &mut end, found);
                     if i == 0 {
-                        *known = end;
+                        self.region(plan, arm, known, found);
                     } else {
+                        let mut end = entry.clone();
+                        self.region(plan, arm, &mut end, found);
                         known.join(&end);
                     }
                 }
             }
-            Kind::Loop(body) => {
-                self.settle(known, |turn| self.region(plan, *body, turn, &mut None));
-                if found.is_some() {
-                    self.region(plan, *body, &mut known.clone(), found);
-                }
-            }
+            Kind::Loop(body) => self.settle(known, found, |turn, found| self.region(plan, *body, turn, found)),
             Kind::While(head, body) => {
-                self.settle(known, |turn| {
-                    self.region(plan, *head, turn, &mut None);
-                    self.region(plan, *body, turn, &mut None);
+                self.settle(known, found, |turn, found| {
+                    self.region(plan, *head, turn, found);
+                    self.region(plan, *body, turn, found);
                 });
-                self.region(plan, *head, known, found);
-                if found.is_some() {
-                    self.region(plan, *body, &mut known.clone(), found);
-                }
+                self.region(plan, *head, known, &mut None);
             }
         }
     }
 
-    /// What is known at the head of a loop, whatever the number of turns so far.
-    pub(super) fn settle(&self, head: &mut Known, turn: impl Fn(&mut Known)) {
+    /// What is known at the head of a loop, whatever the number of turns so far, and what is uncovered in a turn then.
+    pub(super) fn settle(
+        &self,
+        head: &mut Known,
+        found: &mut Option<Vec<Uncovered>>,
+        turn: impl Fn(&mut Known, &mut Option<Vec<Uncovered>>),
+    ) {
+        let before = found.as_ref().map(Vec::len);
         loop {
             let mut end = head.clone();
-            turn(&mut end);
+            turn(&mut end, found);
             end.join(head);
             if end == *head {
                 return;
+            }
+            // Less was known than this turn had thought.
+            if let (Some(found), Some(before)) = (found.as_mut(), before) {
+                found.truncate(before);
             }
             *head = end;
         }

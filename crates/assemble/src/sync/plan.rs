@@ -43,16 +43,9 @@ impl Plan {
         Plan { pairs: Vec::new(), gaps: vec![Gap::default(); tree.gaps] }
     }
 
-    pub(super) fn add(&mut self, pair: Pair) -> usize {
-        let k = self.pairs.len();
-        self.gaps[pair.set].sets.push(k);
-        self.gaps[pair.wait].waits.push(k);
-        if let Some((prime, drain)) = pair.around {
-            self.gaps[prime].primes.push(k);
-            self.gaps[drain].drains.push(k);
-        }
+    pub(super) fn add(&mut self, pair: Pair) {
         self.pairs.push(pair);
-        k
+        self.enter(self.pairs.len() - 1);
     }
 
     /// Takes a pair out; its number stays unused.
@@ -66,12 +59,20 @@ impl Plan {
         }
     }
 
-    /// Moves a pair.
-    pub(super) fn replace(&mut self, k: usize, pair: Pair) {
-        self.remove(k);
+    /// Puts a pair in that was taken out, as it was or moved.
+    pub(super) fn put_back(&mut self, k: usize, pair: Pair) {
+        self.pairs[k] = pair;
+        self.enter(k);
+    }
+
+    fn enter(&mut self, k: usize) {
+        let pair = &self.pairs[k];
         self.gaps[pair.set].sets.push(k);
         self.gaps[pair.wait].waits.push(k);
-        self.pairs[k] = pair;
+        if let Some((prime, drain)) = pair.around {
+            self.gaps[prime].primes.push(k);
+            self.gaps[drain].drains.push(k);
+        }
     }
 
     /// Whether a pair has not been taken out.

@@ -11,7 +11,7 @@ use ir::info::Pipe;
 use ir::{Block, Function, Op, Opcode as C, Program};
 
 use super::bits::Bits;
-use crate::bytes::{Bytes, Memory, Place, Touch};
+use crate::bytes::{Bytes, Footprint, Memory, Place, Touch};
 
 /// The pipes, numbered; the numbers index observers ([`super::known`]).
 pub(super) const PIPES: [Pipe; 7] =
@@ -143,7 +143,11 @@ pub(super) fn hazards(arch: Arch, steps: &[Step]) -> Vec<(usize, usize)> {
         list.iter().enumerate().for_each(|(n, &(i, ..))| pipes[steps[i].pipe].push(n));
         pipes
     };
-    for (memory, list) in &memories {
+    for (memory, list) in &mut memories {
+        if !memory.is_global() {
+            sweep(list, &mut meet);
+            continue;
+        }
         let pipes = by_pipe(list);
         for p in 0..8 {
             for q in p..8 {
@@ -157,11 +161,10 @@ pub(super) fn hazards(arch: Arch, steps: &[Step]) -> Vec<(usize, usize)> {
                 }
             }
         }
-        if *memory == Memory::Anywhere {
-            let global = memories.iter().filter(|(m, _)| m.is_global() && **m != Memory::Anywhere);
-            for (_, others) in global {
-                list.iter().for_each(|&x| others.iter().for_each(|&y| meet(x, y)));
-            }
+    }
+    if let Some(list) = memories.get(&Memory::Anywhere) {
+        for (_, others) in memories.iter().filter(|(m, _)| m.is_global() && **m != Memory::Anywhere) {
+            list.iter().for_each(|&x| others.iter().for_each(|&y| meet(x, y)));
         }
     }
     for (j, step) in steps.iter().enumerate().filter(|(_, s)| s.drains) {
@@ -172,6 +175,22 @@ pub(super) fn hazards(arch: Arch, steps: &[Step]) -> Vec<(usize, usize)> {
     found.sort_unstable();
     found.dedup();
     found
+}
+
+/// Meets every two accesses whose hulls overlap, by ascending start.
+fn sweep<'p>(
+    list: &mut [(usize, &'p Place, bool)],
+    meet: &mut impl FnMut((usize, &'p Place, bool), (usize, &'p Place, bool)),
+) {
+    let hull = |place: &Place| match place.bytes {
+        Footprint::Box(b) => (b.start, b.end()),
+        Footprint::Any => (0, u64::MAX),
+    };
+    list.sort_unstable_by_key(|&(step, place, write)| (hull(place), step, write));
+    for (n, &x) in list.iter().enumerate() {
+        let end = hull(x.1).1;
+        list[n..].iter().take_while(|y| hull(y.1).0 < end).for_each(|&y| meet(x, y));
+    }
 }
 
 /// The steps that are in some hazard, renumbered, with the steps that each must not overlap.
