@@ -8,7 +8,10 @@
 //! only within a turn; in local memory addresses are constants or count as unknown. The bits lie in three regions, each
 //! of whole words: local, new, old.
 
+use chip::Arch;
+
 use super::model::{Fenced, Step};
+use super::queue::Queue;
 use crate::access::{Access, Footprint, Memory};
 
 /// The number of a cell.
@@ -50,7 +53,7 @@ impl Cells {
     }
 
     /// Gives the steps their bits and computes the conflicts, once all are known.
-    pub(super) fn number(&mut self, steps: &mut [Step]) {
+    pub(super) fn number(&mut self, steps: &mut [Step], arch: Arch) {
         let (mut local, mut global) = (0, 0);
         for step in steps.iter_mut() {
             let next = |wanted: bool, count: &mut usize| {
@@ -77,12 +80,20 @@ impl Cells {
                 }
             }
         }
+        // Cells of one pipe that keeps its order: such a pipe does not ask about itself.
+        let mut pipes = vec![0; self.all.len()];
+        for step in steps.iter() {
+            step.uses.iter().for_each(|u| pipes[u.cell] |= step.queue.bit());
+        }
+        let ordered = Queue::ALL.into_iter().filter(|q| q.keeps_order(arch)).map(Queue::bit);
+        let private: Vec<Option<u8>> = pipes.iter().map(|&p| ordered.clone().find(|&q| q == p)).collect();
         let len = self.len();
         for cell in 0..self.all.len() {
             let (mut reading, mut writing) = (vec![0; len], vec![0; len]);
             let a = &self.all[cell].0;
-            for ((b, ..), (all, writers)) in self.all.iter().zip(&users) {
-                if !a.memory.may_be(b.memory) {
+            for (i, ((b, ..), (all, writers))) in self.all.iter().zip(&users).enumerate() {
+                let alone = private[cell].is_some() && private[cell] == private[i];
+                if alone || !a.memory.may_be(b.memory) {
                     continue;
                 }
                 let mut add = |at: usize| {

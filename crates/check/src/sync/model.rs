@@ -117,7 +117,7 @@ impl<'a> Model<'a> {
             }
             model.actions[of.op.index()] = actions;
         }
-        model.cells.number(&mut model.steps);
+        model.cells.number(&mut model.steps, model.arch);
         model
     }
 
@@ -161,15 +161,16 @@ impl<'a> Model<'a> {
             }
             C::SyncAll | C::SyncAllSoft => vec![Action::Publish],
             C::Trap => vec![Action::Stop],
-            C::Call => {
-                if self.calls_out(program, data) {
+            C::Call => match self.reads_of(program, data) {
+                Some(reads) => self.step(of.op, Queue::S, &reads).into_iter().collect(),
+                None => {
                     self.cannot(
                         of.op,
-                        "the function it calls uses memory or flags; calls of scalar code are supported",
+                        "it calls a function that writes memory or uses pipes; calls of scalar code are supported",
                     );
+                    Vec::new()
                 }
-                Vec::new()
-            }
+            },
             // It says what the scalar cache holds, and moves nothing.
             C::CacheInvalid => Vec::new(),
             C::CommTNotify => {
@@ -294,20 +295,49 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// Whether the callee does more than compute with scalars.
-    fn calls_out(&self, program: &Program, data: &OpData) -> bool {
-        let callee = data.attrs.symbols("callee").and_then(|s| program.function(s.first()?));
-        let Some(callee) = callee else { return true };
+    /// What a helper function reads of global memory, by its arguments; `None` if it does more than that and scalar
+    /// arithmetic.
+    fn reads_of(&self, program: &Program, data: &OpData) -> Option<Vec<Access>> {
+        let callee = program.function(data.attrs.symbols("callee")?.first()?)?;
         let f = &program.functions[callee];
         if f.kind != FunctionKind::Helper {
-            return true;
+            return None;
         }
-        let scalar = |op: &Op| {
-            let (data, none) = (&f.ops[*op], ir::info::Pipe::None);
-            let family = data.opcode.family().title;
-            data.opcode.info().pipe == none && (family == "Control flow" || family == "Scalars")
+        let mut reads = false;
+        for op in f.walk() {
+            let opcode = f.ops[op].opcode;
+            // A barrier there orders more than is counted on here.
+            let scalar =
+                matches!(opcode.family().title, "Control flow" | "Scalars") || matches!(opcode, C::AddPtr | C::Barrier);
+            reads |= opcode == C::LoadScalar;
+            if !scalar && opcode != C::LoadScalar {
+                return None;
+            }
+        }
+        let pointers = data.named("args").iter().filter(|&&v| matches!(self.func.ty(v), ir::Type::Ptr(_)));
+        let read = |&value: &Value| Access {
+            operand: "args",
+            value: Some(value),
+            kind: Kind::Read,
+            must: false,
+            memory: Memory::Global(self.parameter(value)),
+            bytes: access::Footprint::Unknown,
+            in_place: false,
         };
-        !f.walk().iter().all(scalar)
+        Some(if reads { pointers.map(read).collect() } else { Vec::new() })
+    }
+
+    /// The parameter that a pointer comes from.
+    fn parameter(&self, mut pointer: Value) -> Option<Value> {
+        loop {
+            match self.func.values[pointer].def {
+                ir::Def::Arg(block, _) => return (block == self.func.body).then_some(pointer),
+                ir::Def::Result(op, _) if self.func.ops[op].opcode == C::AddPtr => {
+                    pointer = self.func.ops[op].operands[0];
+                }
+                ir::Def::Result(..) => return None,
+            }
+        }
     }
 
     fn cannot(&mut self, op: Op, why: &str) {

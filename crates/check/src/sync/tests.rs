@@ -633,3 +633,38 @@ fn history_7_2_17_a_fence_of_global_memory_orders_every_pipe() {
     proved("a3", "store a y\n put z\n fence gm\n load z b\n set MTE2 S 0\n wait MTE2 S 0\n read b");
     found("a3", "store a y\n barrier FIX\n load y b", &["sync-missing: tload / tstore"]);
 }
+
+#[test]
+fn a_helper_that_only_reads_is_a_read_of_its_arguments() {
+    let rules = |callee: &str, sync: &str| {
+        let program = testing::program_of(&format!(
+            "module attributes {{pto.target_arch = \"a5\"}} {{
+             func.func @k(%x: !pto.ptr<f32>, %y: !pto.ptr<f32>) attributes {{pto.kernel_kind = #pto.kernel_kind<vector>, pto.entry}} {{
+             %c0 = arith.constant 0 : index
+             %c1 = arith.constant 1 : index
+             %c16 = arith.constant 16 : index
+             %c64 = arith.constant 64 : index
+             %a0 = arith.constant 0 : i64
+             %vx = pto.make_tensor_view %x, shape = [%c16, %c64], strides = [%c64, %c1] : !pto.tensor_view<?x?xf32>
+             %px = pto.partition_view %vx, offsets = [%c0, %c0], sizes = [%c16, %c64] : !pto.tensor_view<?x?xf32> -> {PART}
+             %a = pto.alloc_tile addr = %a0 : {TILE}
+             pto.tstore ins(%a : {TILE}) outs(%px : {PART})
+             {sync}
+             %r = func.call @h(%{callee}) : (!pto.ptr<f32>) -> f32
+             return
+             }}
+             func.func private @h(%p: !pto.ptr<f32>) -> f32 {{
+             %c0 = arith.constant 0 : index
+             %v = pto.load_scalar %p[%c0] : !pto.ptr<f32> -> f32
+             return %v : f32
+             }}
+             }}"
+        ));
+        let verdict = check(&program, testing::kernel(&program));
+        assert!(verdict.unsupported.is_empty());
+        verdict.findings.iter().map(|f| format!("{}: {}", f.rule, f.first.name)).collect::<Vec<_>>()
+    };
+    assert_eq!(rules("x", ""), ["sync-missing: call"]);
+    assert_eq!(rules("y", ""), [""; 0]);
+    assert_eq!(rules("x", "pto.barrier <PIPE_ALL>"), [""; 0]);
+}

@@ -110,7 +110,10 @@ impl<'w> Walk<'w> {
         let [then, otherwise] = data.regions[..] else { return Some(state) };
         let first = self.block(then, Some(state.clone()));
         let second = self.block(otherwise, Some(state));
-        let (Some(mut first), Some(second)) = (first.clone(), second.clone()) else { return first.or(second) };
+        let (mut first, second) = match (first, second) {
+            (Some(first), Some(second)) => (first, second),
+            (first, second) => return first.or(second),
+        };
         for d in first.join(&second, true) {
             match d {
                 Disagreement::FirstOnly(flag, by) | Disagreement::SecondOnly(flag, by) => {
