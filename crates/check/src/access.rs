@@ -256,7 +256,6 @@ impl Context<'_> {
     fn tiles(&self, data: &OpData, effects: &effects::Effects, out: &mut Vec<Access>) {
         let window = self.window(data);
         for r in &effects.reads {
-            let staging = r.operand == "staging";
             let windowed = window.filter(|_| matches!(data.opcode, C::TExtract | C::TGetVal) && r.operand == "source");
             let places = self.places.of(r.value);
             for place in places {
@@ -267,7 +266,7 @@ impl Context<'_> {
                 let access = Access {
                     operand: r.operand,
                     value: Some(r.value),
-                    kind: if staging { Kind::Scratch } else { Kind::Read },
+                    kind: Kind::Read,
                     must: false,
                     memory: place.memory,
                     bytes,

@@ -4,7 +4,8 @@
 //! tiles at an address) have one number per opcode, attributes and numbers of operands, in both versions, so that common
 //! ones may be merged, moved or made anew. All others are matched one to one, block by block in corresponding regions: an
 //! operation of the later version is one of the earlier version with equal opcode, attributes, operand numbers and types.
-//! Where several are equal, the one with the same index or the same name of its result goes first, then program order.
+//! Where several are equal, the one with the same index or the same name of its result goes first, then program order
+//! (for synchronisation: as many others before it).
 //! A wrong choice among equals can only make two versions look different.
 //!
 //! Not compared: fusion marks, locations, scratch operands (`tmp`). Where a memory plan is judged, neither are addresses.
@@ -16,7 +17,7 @@ use ir::info::{GROUP_ID, GROUP_ORDER, LAST_USE};
 use ir::{Attr, Block, Entity, Function, Op, OpData, Opcode as C, Value};
 
 use crate::access::FunctionAccesses;
-use crate::reach::{Names, is_effect};
+use crate::reach::{Names, is_effect, is_sync};
 
 /// What makes two versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -191,11 +192,20 @@ impl Matcher<'_> {
     fn blocks(&mut self, before: Block, after: Block) {
         let (old, new) = (self.before.func, self.after.func);
         let mut candidates: HashMap<u64, Vec<Op>> = HashMap::new();
+        // Synchronisation has no operands to tell it by, and passes add it: how many others stand before it.
+        let mut places: HashMap<Op, u32> = HashMap::new();
+        let mut seen = 0;
         for &op in &old.blocks[before].ops {
             if !self.before.pure[op.index()] {
                 candidates.entry(self.hash(Version::Before, op)).or_default().push(op);
+                if is_sync(&old.ops[op]) {
+                    places.insert(op, seen);
+                } else {
+                    seen += 1;
+                }
             }
         }
+        seen = 0;
         for &op in &new.blocks[after].ops {
             if self.after.pure[op.index()] {
                 self.intern(Version::After, op);
@@ -212,11 +222,20 @@ impl Matcher<'_> {
             let name = |f: &Function, o: Op| f.ops[o].result().and_then(|v| f.values[v].name.clone());
             let own = name(new, op);
             let open = || list.iter().filter(|b| self.out.partner[b.index()].is_none()).filter(equal);
+            let synced = is_sync(data);
+            // One that has the same index belongs to that.
+            let claimed = |b: &&Op| {
+                let same = (b.index() < new.ops.len()).then(|| &new.ops[**b]);
+                **b != op
+                    && same.is_some_and(|d| d.opcode == data.opcode && d.block == data.block && d.attrs == data.attrs)
+            };
             let found = open()
                 .find(|b| b.index() == op.index() && name(old, **b) == own)
                 .or_else(|| own.as_ref().and_then(|_| open().find(|b| name(old, **b) == own)))
-                .or_else(|| open().next())
+                .or_else(|| open().find(|b| synced && places.get(*b) == Some(&seen)))
+                .or_else(|| open().find(|b| !(synced && claimed(b))))
                 .copied();
+            seen += u32::from(!synced && found.is_some());
             match found {
                 Some(partner) => self.pair(partner, op),
                 None => {

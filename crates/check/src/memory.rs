@@ -412,7 +412,7 @@ pub(crate) fn maker(reach: &Reach, def: Def) -> Option<Op> {
     let mut def = def;
     for _ in 0..64 {
         match def {
-            Def::Written(op) | Def::Junk(op) => return Some(op),
+            Def::Written(op) | Def::Junk(op) | Def::Changed(op, _) => return Some(op),
             Def::Initial | Def::Undefined => return None,
             Def::Branch(_, a, b) => {
                 let first = reach.defs[a.def as usize];

@@ -5,9 +5,10 @@
 //! wrote*. If every operation of one version finds contents of the same names as its partner in the other, then by
 //! induction over the run it computes the same.
 //!
-//! Every operation that writes *some* of its bytes (a run-time extent, an insert, a store to an address that is not known)
-//! counts as reading all of them and writing all of them anew. So each byte has exactly one name on each path, and the
-//! mutual order of such writes is part of what is compared.
+//! An operation that writes *some* of its bytes (a run-time extent, an insert at a run-time offset) gives all of them a
+//! new name, [`Def::Changed`], behind which stands the old one. So each byte has exactly one name on each path, and the
+//! mutual order of such writes is part of what a later reader finds; of what nobody reads it does not matter. What is
+//! seen outside (global memory, effects) is always read: there such an operation itself counts as a reader.
 //!
 //! **Paths.** Where branches of an `if` leave different contents, the byte holds a [`Def::Branch`] of both. What a loop may
 //! change is a [`Def::Loop`] at the start of each turn: of what was there before the loop, and of what a turn leaves (the
@@ -42,6 +43,8 @@ pub(crate) enum Def {
     /// An operation left its scratch there.
     Junk(Op),
     Written(Op),
+    /// An operation changed some of it: what was there before stays behind.
+    Changed(Op, Content),
     /// One or the other, by the branch of an `if`. Children are absolute.
     Branch(Op, Content, Content),
     /// At the start of a turn of a loop: what was there before it, or what a turn left.
@@ -55,6 +58,8 @@ pub(crate) enum Touch {
     /// Overwrites all of them.
     Full,
     /// Overwrites some of them, maybe.
+    Change,
+    /// As that, of what others see.
     Partial,
     Scratch,
 }
@@ -292,7 +297,8 @@ impl<'a> Reach<'a> {
                 let (touch, must) = match access.kind {
                     Kind::Read => (Touch::Read, false),
                     Kind::Scratch => (Touch::Scratch, false),
-                    Kind::Write => (Touch::Partial, access.must),
+                    Kind::Write if matches!(access.memory, Memory::Global(_)) => (Touch::Partial, false),
+                    Kind::Write => (Touch::Change, access.must),
                 };
                 let boxed = looked_into(access);
                 // A box with too many rows to look into became its range.
@@ -396,11 +402,34 @@ impl<'a> Reach<'a> {
                 }
             }
         }
+        for i in first as usize..last as usize {
+            let step = self.all_steps[i];
+            if step.touch == Touch::Change {
+                self.change(op, step);
+            }
+        }
         if matches!(data.opcode, C::AllocTile | C::AllocTiles)
             && let Some(cells) = data.result().and_then(|v| self.memories.get(&Memory::Root(v)))
         {
             for cell in cells.first..cells.first + cells.cuts.len() as u32 - 1 {
                 self.set(cell, UNDEFINED);
+            }
+        }
+    }
+
+    /// Gives cells a new name that the old one stands behind.
+    fn change(&mut self, op: Op, step: Step) {
+        let mut names: HashMap<Content, u32> = HashMap::new();
+        for r in step.first..step.last {
+            let (from, to) = self.ranges[r as usize];
+            for cell in from..to {
+                let old = self.state[cell as usize];
+                let defs = &mut self.defs;
+                let def = *names.entry(old).or_insert_with(|| {
+                    defs.push(Def::Changed(op, old));
+                    defs.len() as u32 - 1
+                });
+                self.set(cell, Content { def, base: step.base });
             }
         }
     }
@@ -673,7 +702,8 @@ impl<'a, N: Names> Comparison<'a, N> {
         let mut work = vec![(b, a)];
         while let Some((b, a)) = work.pop() {
             let (x, y) = (self.before.defs[b.def as usize], self.after.defs[a.def as usize]);
-            let leaf = !matches!(x, Def::Branch(..) | Def::Loop(..)) && !matches!(y, Def::Branch(..) | Def::Loop(..));
+            let inner = |d: Def| matches!(d, Def::Changed(..) | Def::Branch(..) | Def::Loop(..));
+            let leaf = !inner(x) && !inner(y);
             if !leaf {
                 let key = (b.def, a.def, distance);
                 if !self.known.insert(key) {
@@ -687,6 +717,10 @@ impl<'a, N: Names> Comparison<'a, N> {
                 (Def::Initial, Def::Initial) => distance == 0,
                 (Def::Written(p), Def::Written(q)) => {
                     self.names.before(p) == self.names.after(q) && distance == b.base.wrapping_sub(a.base)
+                }
+                (Def::Changed(p, old_b), Def::Changed(q, old_a)) if self.names.before(p) == self.names.after(q) => {
+                    work.push((old_b, old_a));
+                    distance == b.base.wrapping_sub(a.base)
                 }
                 (Def::Branch(p, b1, b2), Def::Branch(q, a1, a2)) if self.names.before(p) == self.names.after(q) => {
                     work.extend([(b2, a2), (b1, a1)]);
@@ -728,7 +762,10 @@ impl<'a, N: Names> Comparison<'a, N> {
 
     /// Whether a definition of one version is made by an operation within the loop of this name.
     fn made_in(&self, reach: &Reach, def: Def, name: u32, before: bool) -> bool {
-        let (Def::Written(op) | Def::Junk(op) | Def::Branch(op, ..) | Def::Loop(op, ..)) = def else { return false };
+        let (Def::Written(op) | Def::Junk(op) | Def::Changed(op, _) | Def::Branch(op, ..) | Def::Loop(op, ..)) = def
+        else {
+            return false;
+        };
         let mut block = reach.func.ops[op].block;
         while let Some(parent) = reach.func.blocks[block].parent {
             let parent_name = if before { self.names.before(parent) } else { self.names.after(parent) };

@@ -99,6 +99,68 @@ fn the_addresses_of_a_kernel_are_sound() {
     over_all("placement", check::placement);
 }
 
+/// The kernels with tiles that have no addresses.
+fn without_addresses(program: &Program) -> Program {
+    let mut out = program.clone();
+    let ids: Vec<_> = out.functions.iter().filter(|(_, f)| f.is_kernel()).map(|(id, _)| id).collect();
+    for id in ids {
+        let func = &mut out.functions[id];
+        func.properties.placed = false;
+        let ops: Vec<Op> = func.ops.keys().collect();
+        for op in ops {
+            let data = &mut func.ops[op];
+            if data.opcode == Opcode::AllocTile && data.segments[0] == 1 {
+                data.operands.remove(0);
+                data.segments[0] = 0;
+            }
+        }
+    }
+    out
+}
+
+/// What the passes of `assemble` make of the kernels is what they were.
+#[test]
+fn passes_keep_what_kernels_mean() {
+    let (mut fused, mut synced, mut placed, mut refused, mut wrong) = (0, 0, 0, 0, 0);
+    let mut times = std::time::Duration::ZERO;
+    for path in kernels() {
+        let program = read(&path);
+        let mut tell = |what: &str, verdict: &Verdict| {
+            wrong += usize::from(!verdict.proved());
+            for d in verdict.diagnostics().iter().take(3) {
+                println!("{what}: {}: [{}] {} {:?}", path.display(), d.code, d.message, d.notes);
+            }
+        };
+        if program.arch == chip::Arch::A5 {
+            let mut after = program.clone();
+            assemble::fuse::fuse(&mut after, true, &mut control::Control::new(0));
+            let start = Instant::now();
+            tell("fuse", &check::order(&program, &after));
+            times += start.elapsed();
+            fused += 1;
+        }
+        let mut after = program.clone();
+        let mut settings = assemble::pass::Settings::new(assemble::pass::Level::Three);
+        settings.sync = assemble::pass::Sync::Flags;
+        if assemble::pass::Pass::InsertSync.run(&mut after, &settings, &mut control::Control::new(0)).is_ok() {
+            tell("sync", &check::order(&program, &after));
+            synced += 1;
+        }
+        let bare = without_addresses(&program);
+        match assemble::place(&bare, &assemble::Options::default()) {
+            Ok(after) => {
+                tell("place", &check::memory(&bare, &after));
+                placed += 1;
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    println!(
+        "{fused} fused ({times:?}), {synced} synced, {placed} placed anew, {refused} do not fit so; {wrong} not proved"
+    );
+    assert_eq!(wrong, 0);
+}
+
 /// An oracle that knows nothing of values: two neighbours that touch no common byte, or only read them, may change places;
 /// of a reader and a writer of one byte, neither may pass the other.
 #[test]

@@ -134,7 +134,8 @@ impl Context<'_> {
                 continue;
             }
             for &value in data.group(group) {
-                if operand.name == "tmp" {
+                // A transfer between ranks fills its staging tiles and empties them.
+                if matches!(operand.name, "tmp" | "staging") {
                     effects.scratch.push(value);
                     continue;
                 }
