@@ -281,7 +281,7 @@ impl Context<'_> {
                 let scratch = Kind::Scratch;
                 let memory = place.memory;
                 out.push(Access {
-                    operand: "tmp",
+                    operand: group_of(data, value),
                     value: Some(value),
                     kind: scratch,
                     must: false,
@@ -585,6 +585,12 @@ impl Context<'_> {
             },
         }
     }
+}
+
+/// The operand group that a value stands in.
+fn group_of(data: &OpData, value: Value) -> &'static str {
+    let mut groups = data.opcode.info().operands.iter().enumerate();
+    groups.find(|(i, _)| data.group(*i).contains(&value)).map_or("tmp", |(_, o)| o.name)
 }
 
 fn is_memory(func: &Function, value: Value) -> bool {
