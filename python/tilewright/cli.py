@@ -2,12 +2,14 @@
 
     tilewright run [-p PLATFORM] [--check CHECKS] [--seed N] [--threads N] [--profile P] SCRIPT|-m MODULE [ARGS...]
     tilewright replay DIR [--validate] [--check CHECKS]
+    tilewright exec KERNEL.pto [--entry NAME] [--in ARG=FILE.npy]... [--out DIR] [--compare OTHER.pto]
     tilewright supports [-p PLATFORM] [--json] SCRIPT|FILE.pto
     tilewright lower SCRIPT.py:FUNCTION [--level tensor|tile|machine] [-p PLATFORM] [--arg x=f32[64,64]]...
     tilewright env
 
 Exit codes of `run`: 0 the script passed, 1 it failed, 2 usage, 3 a check found something (also if the script went on
 and passed), 4 it needs something unsupported, 130 interrupted. A code that the script exits with is kept.
+Those of `exec`: 0 it ran (and nothing differs), 1 it stopped or an argument is wrong, 2 usage, 3 a difference, 4 unsupported.
 Those of `supports`: 0 nothing unsupported was found, 4 something was, 1 only something wrong.
 """
 
@@ -19,7 +21,7 @@ import runpy
 import sys
 import traceback
 
-from . import replay, supports
+from . import execute, replay, supports
 from . import session as sessions
 from .config import PLATFORMS, add_check_option
 from .errors import TilewrightError
@@ -57,6 +59,12 @@ def main(argv=None):
     )
     replay.add_options(again)
     again.set_defaults(do=lambda options, parser: exit_code(lambda: replay.run(options)))
+
+    kernel = commands.add_parser("exec", help="run a kernel of a .pto file")
+    kernel.description = execute.__doc__.split("\n\n", 1)[1]
+    kernel.formatter_class = argparse.RawDescriptionHelpFormatter
+    execute.add_options(kernel)
+    kernel.set_defaults(do=_execute)
 
     lower = commands.add_parser("lower", help="print a function of a script at one level")
     lower.add_argument("target", metavar="SCRIPT.py:FUNCTION")
@@ -97,6 +105,12 @@ def main(argv=None):
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+
+
+def _execute(options, parser):
+    codes = []
+    code = exit_code(lambda: codes.append(execute.run(options, parser)))
+    return code or codes[0]
 
 
 def _run(options, parser):

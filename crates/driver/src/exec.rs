@@ -18,17 +18,22 @@
 
 mod compare;
 mod contents;
+mod dead;
 mod file;
+mod inline;
 mod inputs;
 mod kernel;
+mod request;
 mod search;
 mod session;
 
+pub use assemble::pass::{Level, Settings, Sync};
 pub use compare::{Difference, compare};
-pub use contents::Fill;
+pub use contents::{Fill, Pattern};
 pub use file::{load, program};
 pub use inputs::{Input, Inputs, Memory};
 pub use kernel::{Coverage, Kernel, Param, ParamKind, entries};
+pub use request::{Against, Answer, Given, Request, assembled};
 pub use search::Prepared;
 pub use session::{Outcome, Output, Session};
 

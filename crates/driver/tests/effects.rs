@@ -32,7 +32,7 @@ use model::{Lie, Outcome, examine};
 use random::Rng;
 
 /// Instructions with a pipe that do not run alone, or touch no tile.
-const ELSEWHERE: [(Opcode, &str); 9] = [
+const ELSEWHERE: [(Opcode, &str); 10] = [
     (Opcode::TPushToAiv, "needs the other core at the other end: crates/lower/tests/split_random.rs"),
     (Opcode::TPopFromAic, "needs the other core at the other end"),
     (Opcode::TFreeFromAic, "moves no element"),
@@ -40,6 +40,7 @@ const ELSEWHERE: [(Opcode, &str); 9] = [
     (Opcode::TPopFromAiv, "needs the other core at the other end"),
     (Opcode::TFreeFromAiv, "moves no element"),
     (Opcode::LoadScalar, "touches no tile: crates/machine/tests/footprints.rs"),
+    (Opcode::CommTWait, "touches no tile: crates/driver/tests/exec.rs"),
     (Opcode::CacheInvalid, "touches no tile, and runs are coherent"),
     (Opcode::StoreScalar, "touches no tile; carries the result of `tgetval` here"),
 ];

@@ -474,6 +474,22 @@ pub enum Inst {
     Free {
         fifo: u32,
     },
+    /// From memory to memory, through a tile.
+    Transfer {
+        spec: u32,
+    },
+    Notify {
+        add: bool,
+        view: Reg,
+        value: Reg,
+    },
+    /// Whether all words of a box compare with a value; without a destination it is an error if they do not.
+    Await {
+        op: CmpOp,
+        dst: Option<Reg>,
+        view: Reg,
+        value: Reg,
+    },
     /// Columns of two tiles side by side.
     Concat {
         dst: Reg,
@@ -653,6 +669,15 @@ pub struct PopSpec {
     pub valid: [Extent; 2],
 }
 
+/// A box of memory, another one, and the tile between them.
+#[derive(Clone, Copy, Debug)]
+pub struct TransferSpec {
+    pub from: Reg,
+    pub to: Reg,
+    pub staging: Reg,
+    pub add: bool,
+}
+
 /// A buffer that a consumer reserves for FIFO slots: its name and its address as the program sees it.
 #[derive(Clone, Debug)]
 pub struct Reserved {
@@ -718,6 +743,7 @@ pub struct Code {
     pub fifos: Vec<FifoName>,
     pub pipes: Vec<PipeSpec>,
     pub pops: Vec<PopSpec>,
+    pub transfers: Vec<TransferSpec>,
     pub reserved: Vec<Reserved>,
     pub imports: Vec<String>,
     pub points: Vec<ir::Op>,

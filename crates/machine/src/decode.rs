@@ -4,6 +4,7 @@ mod alloc;
 mod blocks;
 mod check;
 mod chosen;
+mod comm;
 mod global;
 mod scalars;
 mod tiles;
@@ -138,6 +139,7 @@ impl<'a> Decoder<'a> {
             fifos: Vec::new(),
             pipes: Vec::new(),
             pops: Vec::new(),
+            transfers: Vec::new(),
             reserved: Vec::new(),
             imports: Vec::new(),
             points: Vec::new(),
@@ -323,7 +325,11 @@ impl<'a> Decoder<'a> {
             if self.core.is_none() {
                 return Err("not an operation of an orchestration".into());
             }
-            self.alloc_op(op, data)? || self.global_op(op, data)? || self.block_op(data)? || self.tile_op(data)?
+            self.alloc_op(op, data)?
+                || self.global_op(op, data)?
+                || self.comm_op(op, data)?
+                || self.block_op(data)?
+                || self.tile_op(data)?
         };
         if !done {
             return Err("not an operation of a kernel".into());

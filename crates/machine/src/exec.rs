@@ -487,6 +487,40 @@ impl Frame {
                     let start = isa::Init::Bias(*t!(bias));
                     isa::matmul(m.mem, t!(dst), t!(lhs), t!(rhs), start, profile)?;
                 }
+                Inst::Transfer { spec } => {
+                    let s = code.transfers[*spec as usize];
+                    // Both may be parts of one argument: the source is set aside.
+                    let from = self.resolve(s.from)?;
+                    let from = self.pointers[from].view.clone();
+                    let to = self.resolve(s.to)?;
+                    transfer(m.mem, &from, &self.pointers[to].view, t!(&s.staging), s.add)?;
+                }
+                Inst::Notify { add, view, value } => {
+                    let view = self.resolve(*view)?;
+                    let value = sc!(&DType::I32, value);
+                    each_element(&self.pointers[view].view, |v, at| match add {
+                        true => v.buffer.fetch_add(at, value).map(|_| ()).map_err(Trap::memory),
+                        false => v.buffer.set(at, value).map_err(Trap::memory),
+                    })?;
+                }
+                Inst::Await { op, dst, view, value } => {
+                    let view = self.resolve(*view)?;
+                    let value = Scalar::new(DType::I32, s!(value)).as_i64().unwrap_or(0);
+                    let mut holds = true;
+                    each_element(&self.pointers[view].view, |v, at| {
+                        let word = v.buffer.get(at, DType::I32).map_err(Trap::memory)?;
+                        holds &= compare_ints(*op, word.as_i64().unwrap_or(0), value);
+                        Ok(())
+                    })?;
+                    match dst {
+                        Some(dst) => s!(dst) = holds as u64,
+                        None if holds => {}
+                        None => {
+                            let what = "waits for a signal of another rank, and there is none".to_string();
+                            return Err(Trap::new("signal", what));
+                        }
+                    }
+                }
                 Inst::Concat { dst, a, b } => {
                     let (d, a, b) = (*t!(dst), *t!(a), *t!(b));
                     let left = window(&d, 0, 0, a.valid_rows, a.valid_cols)?;
@@ -862,6 +896,58 @@ fn window(tile: &Tile, row: u32, col: u32, rows: u32, cols: u32) -> Result<Tile,
         return Ok(Tile { rows, cols, valid_rows: rows, valid_cols: cols, ..*tile });
     }
     tile.part(row, col, rows, cols).map_err(|e| Trap::new("out-of-bounds", e.to_string()))
+}
+
+/// Calls `f` with the byte offset of each element, in row-major order.
+fn each_element(view: &memory::View, mut f: impl FnMut(&memory::View, usize) -> Result<(), Trap>) -> Result<(), Trap> {
+    let mut index = Dims::<u64>::new(&vec![0; view.rank()]).map_err(Trap::memory)?;
+    for n in 0..view.elements() {
+        let mut rest = n;
+        for k in (0..view.rank()).rev() {
+            index[k] = rest % view.shape[k];
+            rest /= view.shape[k];
+        }
+        f(view, view.byte_offset(&index).map_err(Trap::memory)?)?;
+    }
+    Ok(())
+}
+
+/// Copies (or adds) a box to another of the same shape, a row's part after the other through the staging tile.
+fn transfer(mem: &mut [u8], from: &memory::View, to: &memory::View, staging: &Tile, add: bool) -> Result<(), Trap> {
+    if from.shape != to.shape {
+        let (a, b) = (&from.shape, &to.shape);
+        return Err(Trap::new("view-shape", format!("a box of {a:?} copied to one of {b:?}")));
+    }
+    let (cols, rank) = (from.shape.last().copied().unwrap_or(1), from.rank());
+    let width = staging.cols as u64;
+    if staging.rows == 0 || width == 0 {
+        return Err(Trap::new("tile-fault", "a staging tile without elements".to_string()));
+    }
+    let rows = from.elements().checked_div(cols).unwrap_or(0);
+    for row in 0..rows {
+        let (mut offsets, mut rest) = (vec![0; rank], row);
+        for k in (0..rank.saturating_sub(1)).rev() {
+            offsets[k] = rest % from.shape[k];
+            rest /= from.shape[k];
+        }
+        let mut col = 0;
+        while col < cols {
+            let n = width.min(cols - col);
+            let mut sizes = vec![1; rank];
+            if let (Some(at), Some(size)) = (offsets.last_mut(), sizes.last_mut()) {
+                (*at, *size) = (col, n);
+            }
+            let part = |v: &memory::View| v.slice(&offsets, &sizes).map_err(Trap::memory);
+            let tile = window(staging, 0, 0, 1, n as u32)?;
+            isa::load(mem, &tile, &part(from)?)?;
+            match add {
+                true => atomic_add(&part(to)?, mem, &tile)?,
+                false => isa::store(&part(to)?, mem, &tile, true)?,
+            }
+            col += n;
+        }
+    }
+    Ok(())
 }
 
 /// Adds each element of the tile's valid region to global memory, row by row.

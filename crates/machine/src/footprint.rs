@@ -66,6 +66,14 @@ impl Plan {
                 address.iter().for_each(|v| needed[v.index()] = true);
             }
         }
+        // Nobody has said which bytes these touch.
+        let comm = |op: &Op| {
+            matches!(
+                func.ops[*op].opcode,
+                Opcode::CommTPut | Opcode::CommTGet | Opcode::CommTNotify | Opcode::CommTWait | Opcode::CommTTest
+            )
+        };
+        plan.opaque |= ops.iter().any(comm);
         plan.slice(func, &ops, &mut needed);
         // What is needed and not data depends on nothing that is data, so only decisions can be in the way.
         plan.opaque |=

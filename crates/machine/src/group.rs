@@ -105,6 +105,7 @@ pub struct Group {
     pub values: Vec<ValueRecord>,
     /// Up to which of the values each turn of a lane reported.
     turns: Vec<(usize, usize)>,
+    stopped: Option<(usize, ir::Op)>,
     /// What measured kernels have done, by lane.
     pub measures: Vec<Measure>,
     /// Whether accesses to global memory are recorded.
@@ -130,6 +131,7 @@ impl Group {
             blocks: 1,
             values: Vec::new(),
             turns: Vec::new(),
+            stopped: None,
             measures: Vec::new(),
             record: false,
         }
@@ -159,6 +161,7 @@ impl Group {
         self.fifos.clear();
         self.values.clear();
         self.turns.clear();
+        self.stopped = None;
         while self.lanes.len() > lanes.len() {
             self.spare.extend(self.lanes.pop());
         }
@@ -317,7 +320,11 @@ impl Group {
                         lane.state = State::Waiting { fifo, push, core };
                     }
                     Ok(Stop::Interrupted) => return Ok(Outcome::Interrupted),
-                    Err(trap) => return Err(self.fault(i, &trap)),
+                    Err(trap) => {
+                        let pc = lane.frame.pc.saturating_sub(1) as usize;
+                        self.stopped = lane.code.ops.get(pc).copied().flatten().map(|op| (i, op));
+                        return Err(self.fault(i, &trap));
+                    }
                 }
             }
             if self.lanes.iter().all(|l| l.state == State::Done) {
@@ -334,6 +341,11 @@ impl Group {
                 };
             }
         }
+    }
+
+    /// After an error: the lane and the operation that it came from, if it came from one.
+    pub fn stopped(&self) -> Option<(usize, ir::Op)> {
+        self.stopped
     }
 
     fn span(&self, lane: usize, back: u32) -> Option<Span> {

@@ -8,6 +8,7 @@
 mod array;
 mod dlpack;
 mod environment;
+mod exec;
 mod failure;
 mod number;
 mod program;
@@ -47,6 +48,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(program::check_syntax, module)?)?;
     module.add_function(wrap_pyfunction!(program::support, module)?)?;
     module.add_function(wrap_pyfunction!(program::support_of_kernels, module)?)?;
+    module.add_function(wrap_pyfunction!(exec::run_kernel, module)?)?;
     module.add_function(wrap_pyfunction!(machine, module)?)?;
     module.add_function(wrap_pyfunction!(table::op_table, module)?)?;
     module.add_function(wrap_pyfunction!(table::face_table, module)?)?;

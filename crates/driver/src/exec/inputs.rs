@@ -18,11 +18,13 @@ pub struct Memory {
     pub chunks: BTreeMap<u32, Arc<[u8]>>,
     /// What chunks would hold that are not there yet.
     pub fill: Fill,
+    /// The caller's: as large as it is, with what it holds.
+    pub given: bool,
 }
 
 impl Memory {
     pub fn new(dtype: DType, len: usize, fill: Fill) -> Memory {
-        Memory { dtype, len, chunks: BTreeMap::new(), fill }
+        Memory { dtype, len, chunks: BTreeMap::new(), fill, given: false }
     }
 
     /// All of `bytes`.
@@ -33,7 +35,7 @@ impl Memory {
             whole.into()
         };
         let chunks = bytes.chunks(CHUNK).map(chunk).enumerate().map(|(i, c)| (i as u32, c)).collect();
-        Memory { dtype, len: bytes.len(), chunks, fill: Fill::NOTHING }
+        Memory { dtype, len: bytes.len(), chunks, fill: Fill::NOTHING, given: false }
     }
 
     /// Makes a chunk, if it is not there; whether it was not.

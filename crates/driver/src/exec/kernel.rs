@@ -64,7 +64,10 @@ impl Lane {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Coverage {
     pub reached: usize,
+    /// That some arguments could lead to.
     pub total: usize,
+    /// Behind conditions that never hold.
+    pub dead: usize,
 }
 
 impl Coverage {
@@ -82,6 +85,8 @@ pub struct Kernel {
     pub params: Vec<Param>,
     pub(super) lanes: Vec<Lane>,
     pub(super) functions: Vec<Function>,
+    /// By function and block: how many tile operations, and whether nothing can come there.
+    blocks: Vec<Vec<(usize, bool)>>,
     pub(super) sources: Sources,
     /// Constants of its scalar code: what its branches may compare with.
     pub(super) constants: Vec<i64>,
@@ -117,6 +122,18 @@ fn works_on_tiles(f: &Function, op: &OpData) -> bool {
         && (op.operands.iter().any(tile) || op.dests.iter().any(tile) || op.results.iter().any(tile))
 }
 
+/// By block: its tile operations, and whether it is dead.
+fn tile_operations(f: &Function) -> Vec<(usize, bool)> {
+    let mut blocks: Vec<(usize, bool)> = super::dead::blocks(f).into_iter().map(|dead| (0, dead)).collect();
+    for op in f.walk() {
+        let op = &f.ops[op];
+        if works_on_tiles(f, op) {
+            blocks[op.block.index()].0 += 1;
+        }
+    }
+    blocks
+}
+
 impl Kernel {
     /// Decodes an entry (see [`entries`]) or a single function.
     ///
@@ -143,12 +160,13 @@ impl Kernel {
             params: Vec::new(),
             lanes: Vec::new(),
             functions: Vec::new(),
+            blocks: Vec::new(),
             sources: program.sources.clone(),
             constants: Vec::new(),
         };
         let two = ids.iter().any(|&id| second_core(&program.functions[id]));
         for id in ids {
-            let f = &program.functions[id];
+            let f = &super::inline::inlined(program, &program.functions[id]).map_err(|e| fail(vec![e]))?;
             let code = machine::decode(f, program.arch, profile, mode).map_err(fail)?;
             let args = kernel.arguments(f).map_err(|e| fail(vec![e]))?;
             let code = Arc::new(code);
@@ -163,6 +181,7 @@ impl Kernel {
                     kernel.constants.push(n);
                 }
             }
+            kernel.blocks.push(tile_operations(f));
             kernel.functions.push(f.clone());
         }
         Ok(kernel)
@@ -212,17 +231,17 @@ impl Kernel {
     /// Tile operations reached, of all functions, each once whatever number of cores runs it.
     pub(super) fn coverage(&self, measures: &[Measure]) -> Coverage {
         let mut coverage = Coverage::default();
-        for (n, f) in self.functions.iter().enumerate() {
-            let mut reached = vec![false; f.blocks.len()];
+        for (n, blocks) in self.blocks.iter().enumerate() {
+            let mut reached = vec![false; blocks.len()];
             for (_, m) in self.lanes.iter().zip(measures).filter(|(lane, _)| lane.function == n) {
                 reached.iter_mut().zip(&m.reached).for_each(|(a, b)| *a |= b);
             }
-            for op in f.walk() {
-                let op = &f.ops[op];
-                if works_on_tiles(f, op) {
-                    coverage.total += 1;
-                    coverage.reached += usize::from(reached[op.block.index()]);
+            for (&(count, dead), reached) in blocks.iter().zip(reached) {
+                match dead {
+                    true => coverage.dead += count,
+                    false => coverage.total += count,
                 }
+                coverage.reached += if reached && !dead { count } else { 0 };
             }
         }
         coverage
@@ -233,6 +252,17 @@ impl Kernel {
         let f = self.functions.get(self.lanes.get(lane)?.function)?;
         let data = f.ops.get(op)?;
         Some((f, data, data.span))
+    }
+
+    /// Says which operation a group stopped at: not every file has places to point at.
+    pub(super) fn name_operation(&self, d: Diagnostic, group: &machine::Group) -> Diagnostic {
+        let Some((f, op, _)) = group.stopped().and_then(|(lane, op)| self.operation(lane, op)) else { return d };
+        let named = op.dest().or(op.output()).and_then(|v| f.values[v].name.as_ref());
+        let name = op.opcode.name();
+        d.note(match named {
+            Some(value) => format!("in `{name}` to `%{value}` of `{}`", f.name),
+            None => format!("in `{name}` of `{}`", f.name),
+        })
     }
 
     /// Which vector core a lane is.

@@ -5,10 +5,12 @@
 //! arguments grow to where views reach, and chunks of memory that are looked at are filled. An attempt is as good as the
 //! share of tile operations that it comes to. After a list of plain guesses the best one so far is changed here and there.
 
+use std::collections::BTreeMap;
+
 use control::Control;
 use dtype::Scalar;
 
-use super::contents::Fill;
+use super::contents::{Fill, Pattern};
 use super::inputs::{Input, Inputs, Memory};
 use super::kernel::{Kernel, ParamKind};
 use super::session::{BUDGET, LIMIT, Outcome, Session};
@@ -29,8 +31,11 @@ impl Prepared {
 }
 
 const ENOUGH: f64 = 0.9;
-/// Attempts at more than enough, and at enough.
-const PATIENCE: (u32, u32) = (8, 160);
+/// Attempts at more than enough, and at enough: as many as fit into that many budgets.
+const PATIENCE: (u32, u32) = (8, 1500);
+const SPENDING: u64 = 8;
+/// What an attempt costs beside its runs.
+const ATTEMPT: u64 = 1 << 18;
 /// Runs of one attempt.
 const ROUNDS: u32 = 24;
 /// Budgets of an attempt: a short run is worth more than a long one.
@@ -39,14 +44,16 @@ const BUDGETS: [u64; 3] = [BUDGET >> 6, BUDGET >> 4, BUDGET];
 const SCALARS: [i64; 10] = [1, 2, 0, 4, 8, 16, 3, 64, 128, 1024];
 const RANGES: [(i64, i64); 10] =
     [(0, 4), (0, 2), (1, 9), (0, 16), (0, 1), (1, 2), (0, 128), (-1, 3), (0, 1024), (64, 129)];
+const PATTERNS: [Pattern; 4] = [Pattern::Apart, Pattern::Runs, Pattern::Apart, Pattern::Rare];
 const BLOCKS: [u32; 6] = [24, 8, 1, 2, 48, 4];
 
 #[derive(Clone, Debug)]
 struct Guess {
     scalars: Vec<i64>,
     ranges: Vec<(i64, i64)>,
-    /// Index and number.
-    block: (u32, u32),
+    patterns: Vec<Pattern>,
+    /// Index, how many run, number.
+    block: (u32, u32, u32),
     seed: u64,
 }
 
@@ -56,7 +63,8 @@ impl Guess {
         Guess {
             scalars: vec![SCALARS[n % SCALARS.len()]; params],
             ranges: vec![RANGES[(n + n / SCALARS.len()) % RANGES.len()]; params],
-            block: (0, BLOCKS[n / 2 % BLOCKS.len()]),
+            patterns: vec![PATTERNS[n / 3 % PATTERNS.len()]; params],
+            block: (0, 1, BLOCKS[n / 2 % BLOCKS.len()]),
             seed,
         }
     }
@@ -71,29 +79,35 @@ impl Guess {
                 None => {
                     let blocks = BLOCKS[control.choose(BLOCKS.len())];
                     let index = if control.choose(3) == 0 { control.choose(blocks as usize) as u32 } else { 0 };
-                    next.block = (index, blocks);
+                    // What blocks do may depend on which they are.
+                    let run = [1, 1, 2, 4, 8][control.choose(5)].min(blocks - index);
+                    next.block = (index, run, blocks);
                 }
                 Some(ParamKind::Scalar(_)) => next.scalars[place] = some_number(kernel, control),
-                Some(ParamKind::Pointer(_)) => next.ranges[place] = some_range(kernel, control),
+                Some(ParamKind::Pointer(_)) => {
+                    next.ranges[place] = some_range(kernel, control);
+                    next.patterns[place] = PATTERNS[control.choose(PATTERNS.len())];
+                }
             }
         }
         next
     }
 
-    fn inputs(&self, kernel: &Kernel) -> Inputs {
-        let args = kernel.params.iter().enumerate().map(|(n, param)| match param.kind {
-            ParamKind::Scalar(d) if d.is_float() => {
+    fn inputs(&self, kernel: &Kernel, fixed: &BTreeMap<usize, Input>) -> Inputs {
+        let args = kernel.params.iter().enumerate().map(|(n, param)| match (fixed.get(&n), param.kind) {
+            (Some(input), _) => input.clone(),
+            (None, ParamKind::Scalar(d)) if d.is_float() => {
                 Input::Scalar(Scalar::from_f64(d, 0.25 + 0.5 * (self.scalars[n] & 3) as f64))
             }
-            ParamKind::Scalar(d) => Input::Scalar(Scalar::from_i64(d, self.scalars[n])),
-            ParamKind::Pointer(d) => {
+            (None, ParamKind::Scalar(d)) => Input::Scalar(Scalar::from_i64(d, self.scalars[n])),
+            (None, ParamKind::Pointer(d)) => {
                 let mut seed = Control::new(self.seed ^ (n as u64) << 32);
                 let (low, high) = self.ranges[n];
-                Input::Memory(Memory::new(d, 0, Fill { seed: seed.bits(), low, high }))
+                Input::Memory(Memory::new(d, 0, Fill { seed: seed.bits(), low, high, pattern: self.patterns[n] }))
             }
         });
         let mut inputs = Inputs::new(args.collect());
-        (inputs.first_block, inputs.blocks) = self.block;
+        (inputs.first_block, inputs.run_blocks, inputs.blocks) = self.block;
         inputs
     }
 }
@@ -105,7 +119,11 @@ fn some_number(kernel: &Kernel, control: &mut Control) -> i64 {
     }
     let n = kernel.constants[control.choose(kernel.constants.len())];
     let small = n.clamp(-1, 1 << 16);
-    small + control.choose(3) as i64 - 1
+    match control.choose(3) {
+        0 => small + control.choose(3) as i64 - 1,
+        1 => small.saturating_mul(1 + control.choose(4) as i64),
+        _ => (small + kernel.constants[control.choose(kernel.constants.len())]).clamp(-1, 1 << 16),
+    }
 }
 
 fn some_range(kernel: &Kernel, control: &mut Control) -> (i64, i64) {
@@ -123,6 +141,8 @@ fn some_range(kernel: &Kernel, control: &mut Control) -> (i64, i64) {
 struct Attempt {
     inputs: Inputs,
     outcome: Outcome,
+    /// Of the budgets of its runs.
+    spent: u64,
 }
 
 impl Attempt {
@@ -141,18 +161,25 @@ impl Kernel {
 
     /// As [`Kernel::prepare`], with the memory of a session.
     pub fn prepare_in(&self, session: &mut Session, seed: u64) -> Prepared {
+        self.prepare_with(session, seed, &BTreeMap::new())
+    }
+
+    /// As [`Kernel::prepare_in`]; some arguments are given, by number of the parameter.
+    pub fn prepare_with(&self, session: &mut Session, seed: u64, fixed: &BTreeMap<usize, Input>) -> Prepared {
         let mut control = Control::new(seed);
         let mut best: Option<(Guess, Attempt)> = None;
         let mut attempts = 0;
         for budget in BUDGETS {
             let mut out_of_budget = false;
+            let mut spent = 0u64;
             for n in 0..PATIENCE.1 {
                 let guess = match &best {
                     Some((guess, _)) if n >= 20 || (n >= 4 && n % 2 == 1) => guess.changed(self, &mut control),
                     _ => Guess::plain(self, n as usize, control.bits()),
                 };
-                let attempt = self.attempt(session, &guess, budget);
+                let attempt = self.attempt(session, &guess, fixed, budget);
                 attempts += 1;
+                spent = spent.saturating_add(attempt.spent).saturating_add(ATTEMPT);
                 out_of_budget |= attempt.outcome.trap.as_ref().is_some_and(|t| t.code == "budget");
                 if best.as_ref().is_none_or(|(_, b)| attempt.rank() > b.rank()) {
                     best = Some((guess, attempt));
@@ -160,7 +187,7 @@ impl Kernel {
                 let Some((_, b)) = &best else { continue };
                 let share = b.outcome.coverage.share();
                 let good = b.rank().0 && share >= ENOUGH;
-                if good && (share == 1.0 || n >= PATIENCE.0) {
+                if (good && (share == 1.0 || n >= PATIENCE.0)) || spent > SPENDING * budget {
                     break;
                 }
             }
@@ -170,10 +197,10 @@ impl Kernel {
             }
         }
         match best {
-            Some((_, Attempt { inputs, outcome })) => Prepared { inputs, outcome, attempts },
+            Some((_, Attempt { inputs, outcome, .. })) => Prepared { inputs, outcome, attempts },
             // There is at least one attempt.
             None => {
-                let inputs = Guess::plain(self, 0, seed).inputs(self);
+                let inputs = Guess::plain(self, 0, seed).inputs(self, fixed);
                 let outcome = session.run(self, &inputs);
                 Prepared { inputs, outcome, attempts }
             }
@@ -181,16 +208,19 @@ impl Kernel {
     }
 
     /// Runs until nothing is found out any more.
-    fn attempt(&self, session: &mut Session, guess: &Guess, budget: u64) -> Attempt {
-        let mut inputs = guess.inputs(self);
+    fn attempt(&self, session: &mut Session, guess: &Guess, fixed: &BTreeMap<usize, Input>, budget: u64) -> Attempt {
+        let mut inputs = guess.inputs(self, fixed);
         let mut outcome = session.run_within(self, &inputs, budget, LIMIT);
+        let used = |session: &Session| session.measures().iter().map(|m| budget - m.budget).sum::<u64>();
+        let mut spent = used(session);
         for _ in 0..ROUNDS {
             if !self.learn(session, &mut inputs) {
                 break;
             }
             outcome = session.run_within(self, &inputs, budget, LIMIT);
+            spent += used(session);
         }
-        Attempt { inputs, outcome }
+        Attempt { inputs, outcome, spent }
     }
 
     /// Arguments as large as the last run wanted them, with contents where it looked; whether that is new.
@@ -199,9 +229,13 @@ impl Kernel {
         for (lane, m) in self.lanes.iter().zip(session.measures()) {
             for (param, used) in lane.pointers().zip(&m.pointers) {
                 let Some(Input::Memory(memory)) = inputs.args.get_mut(param) else { continue };
+                if memory.given {
+                    continue;
+                }
                 let wanted = usize::try_from(used.extent.min(LIMIT)).unwrap_or(0);
                 if wanted > memory.len {
-                    memory.len = wanted;
+                    // What grows again grows element by element.
+                    memory.len = wanted.max(memory.len.saturating_mul(2));
                     new = true;
                 }
                 for chunk in used.read.iter().chain(used.written.iter()) {

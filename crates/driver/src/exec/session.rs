@@ -50,6 +50,19 @@ impl Outcome {
         hash
     }
 
+    /// All bytes of an argument after the run, which were `before`.
+    pub fn contents(&self, before: &Memory, param: usize) -> Vec<u8> {
+        let mut out = before.to_vec();
+        for (&chunk, bytes) in self.outputs.get(param).into_iter().flatten() {
+            let at = chunk as usize * CHUNK;
+            if let Some(part) = out.get_mut(at..) {
+                let n = part.len().min(CHUNK);
+                part[..n].copy_from_slice(&bytes[..n]);
+            }
+        }
+        out
+    }
+
     /// Whether both ran to the end, or stopped for the same reason, with the same bits.
     pub fn same(&self, other: &Outcome) -> bool {
         self.trap.as_ref().map(|t| t.code) == other.trap.as_ref().map(|t| t.code) && self.outputs == other.outputs
@@ -271,7 +284,7 @@ impl Turn<'_> {
                 let result = group.run(None);
                 std::mem::swap(&mut group.measures, self.measures);
                 self.values.extend(group.take_values());
-                *done = result? != machine::Outcome::Parked;
+                *done = result.map_err(|d| kernel.name_operation(d, group))? != machine::Outcome::Parked;
             }
             if done.iter().all(|&d| d) {
                 return Ok(());

@@ -184,7 +184,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Before an access through a view, in a measured run.
-    fn measure_view(&mut self, op: Op, view: ir::Value, write: bool) -> Result<(), Refused> {
+    pub(super) fn measure_view(&mut self, op: Op, view: ir::Value, write: bool) -> Result<(), Refused> {
         if self.code.mode.is_measured() {
             let site = self.site(op, write, self.element(view)?);
             let view = self.reg(view);

@@ -76,7 +76,7 @@ impl<'a> Decoder<'a> {
     }
 }
 
-fn predicate(word: Option<&str>) -> Result<CmpOp, Refused> {
+pub(super) fn predicate(word: Option<&str>) -> Result<CmpOp, Refused> {
     Ok(match word {
         Some("eq") => CmpOp::Eq,
         Some("ne") => CmpOp::Ne,
