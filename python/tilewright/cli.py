@@ -9,7 +9,8 @@
 
 Exit codes of `run`: 0 the script passed, 1 it failed, 2 usage, 3 a check found something (also if the script went on
 and passed), 4 it needs something unsupported, 130 interrupted. A code that the script exits with is kept.
-Those of `exec`: 0 it ran (and nothing differs), 1 it stopped or an argument is wrong, 2 usage, 3 a difference, 4 unsupported.
+Those of `exec`: 0 it ran (and nothing differs), 1 it stopped or an argument is wrong, 2 usage, 3 a difference,
+4 it needs something unsupported.
 Those of `supports`: 0 nothing unsupported was found, 4 something was, 1 only something wrong.
 """
 

@@ -30,7 +30,10 @@ def add_options(parser):
     )
     parser.add_argument("--fusion", action="store_true", help="fuse vector operations first (A5)")
     parser.add_argument(
-        "--sync", choices=["keep", "flags", "tokens", "barrier-all"], default="keep", help="insert synchronisation first"
+        "--sync",
+        choices=["keep", "flags", "tokens", "barrier-all"],
+        default="keep",
+        help="insert synchronisation first",
     )
     parser.add_argument("-p", "--platform", help="a2a3 or a5 (default: what the file says)")
     parser.add_argument("--profile", choices=["a2a3", "a5", "cpu-compat"], help="numerics (default: the platform's)")
