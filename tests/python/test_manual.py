@@ -20,7 +20,8 @@ PAGE = pathlib.Path(__file__).parents[2] / "docs/ops.md"
 MACHINES = ["a2a3", "a5"]
 SUPPORT = PAGE.with_name("support.md")
 TABLE = _native.op_table()
-NAMES = {op["name"] for op in TABLE if op["runs"]}
+#: What the language can become.
+NAMES = {op["name"] for op in TABLE if op["runs"] and not op["text"]}
 #: Name in the language -> parameters, as `crates/frontend/src/faces.rs` writes them.
 FACES = dict(_native.face_table())
 #: (program, machine) -> the operations it has at some level.
@@ -181,8 +182,8 @@ def facts(op):
         "Over": "" if op["domain"] == "none" else op["domain"],
         "In place of": ", ".join(f"`{g}`" for g in op["in_place"]),
         "Evidence": op["evidence"],
-        "Program": program_link(op["name"]) if op["runs"] else "",
-        "Runs": "" if op["runs"] else "no: `.pto` text is read, verified and printed with it",
+        "Program": program_link(op["name"]) if op["name"] in NAMES else "",
+        "Runs": runs(op),
     }
     return [f"* {key}: {value.replace('|', '/')}" for key, value in rows.items() if value]
 
@@ -196,6 +197,13 @@ def in_the_language(op):
     whole = ", ".join(f"`{signature(face)}`" for face in faces_of(op, True))
     part = ", ".join(f"`pl.{face}`" for face in faces_of(op, False))
     return "; ".join(filter(None, [whole, part and f"part of {part}"]))
+
+
+def runs(op):
+    """Empty for what the language can become."""
+    if not op["runs"]:
+        return "no: `.pto` text is read, verified and printed with it"
+    return "from `.pto` text only (`tilewright exec`)" if op["text"] else ""
 
 
 def signature(face):

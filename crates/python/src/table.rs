@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
 /// Every operation: `name`, `doc`, `operands`, `attributes`, `form`, `levels`, `pipe`, `domain`, `in_place`, `evidence`,
-/// `regions`, `runs`, `family` (title and note), in words.
+/// `regions`, `text`, `runs`, `family` (title and note), in words.
 #[pyfunction]
 pub(crate) fn op_table(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
     let list = PyList::empty(py);
@@ -24,6 +24,7 @@ pub(crate) fn op_table(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         entry.set_item("in_place", info.in_place.to_vec())?;
         entry.set_item("evidence", evidence(info.evidence))?;
         entry.set_item("regions", info.regions)?;
+        entry.set_item("text", info.text)?;
         entry.set_item("runs", info.runs)?;
         entry.set_item("family", (info.opcode.family().title, info.opcode.family().note))?;
         list.append(entry)?;
