@@ -78,10 +78,13 @@ pub enum Space {
     Acc,
     /// Bias table.
     Bias,
+    /// Scales: of the fix pipe, one a column, and of the operands of products of scaled formats.
+    Scaling,
 }
 
 impl Space {
-    pub const ALL: [Space; 6] = [Space::Vec, Space::Mat, Space::Left, Space::Right, Space::Acc, Space::Bias];
+    pub const ALL: [Space; 7] =
+        [Space::Vec, Space::Mat, Space::Left, Space::Right, Space::Acc, Space::Bias, Space::Scaling];
 
     /// The spelling in `.pto` (`loc=vec`).
     pub const fn name(self) -> &'static str {
@@ -92,6 +95,7 @@ impl Space {
             Space::Right => "right",
             Space::Acc => "acc",
             Space::Bias => "bias",
+            Space::Scaling => "scaling",
         }
     }
 
@@ -152,6 +156,7 @@ pub struct Chip {
     right: Capacity,
     acc: Capacity,
     bias: Capacity,
+    scaling: Capacity,
     /// Cross-core FIFOs go through global memory (A2/A3) instead of the consumer's own buffer (A5).
     pub fifo_through_global_memory: bool,
     /// Its vector instructions can be fused into one function over registers; how large that may get.
@@ -177,6 +182,7 @@ impl Chip {
             Space::Right => self.right,
             Space::Acc => self.acc,
             Space::Bias => self.bias,
+            Space::Scaling => self.scaling,
         }
     }
 
@@ -208,7 +214,8 @@ static A2A3: Chip = Chip {
     left: same(64 << 10),
     right: same(64 << 10),
     acc: same(128 << 10),
-    bias: same(1 << 10),
+    bias: Capacity { physical: 1 << 10, language: 1 << 10, assembler: 64 << 10 },
+    scaling: Capacity { physical: 2 << 10, language: 2 << 10, assembler: 192 << 10 },
     fifo_through_global_memory: true,
     fusion: None,
 };
@@ -222,7 +229,8 @@ static A5: Chip = Chip {
     left: same(64 << 10),
     right: same(64 << 10),
     acc: same(256 << 10),
-    bias: same(4 << 10),
+    bias: Capacity { physical: 4 << 10, language: 4 << 10, assembler: 64 << 10 },
+    scaling: Capacity { physical: 4 << 10, language: 4 << 10, assembler: 248 << 10 },
     fifo_through_global_memory: false,
     fusion: Some(Fusion { live_tiles: 10, parameters: 12 }),
 };
@@ -230,7 +238,7 @@ static A5: Chip = Chip {
 /// The alignment that `assemble` gives a tile of `space`: a block for Vec, a fractal for the cube's buffers.
 pub const fn alignment(space: Space) -> usize {
     match space {
-        Space::Vec | Space::Bias => BLOCK_BYTES,
+        Space::Vec | Space::Bias | Space::Scaling => BLOCK_BYTES,
         Space::Mat | Space::Left | Space::Right => FRACTAL_BYTES,
         Space::Acc => ACC_FRACTAL_BYTES,
     }

@@ -99,6 +99,8 @@ pub struct Function {
     /// One per argument of `body`.
     pub params: Vec<Param>,
     pub body: Block,
+    /// Where its text is.
+    pub span: Option<Span>,
     pub values: Arena<Value, ValueData>,
     pub ops: Arena<Op, OpData>,
     pub blocks: Arena<Block, BlockData>,
@@ -211,6 +213,7 @@ impl Function {
             attributes: Vec::new(),
             params: Vec::new(),
             body,
+            span: None,
             values: Arena::default(),
             ops: Arena::default(),
             blocks,
@@ -220,6 +223,11 @@ impl Function {
     /// Whether it runs on one kind of core.
     pub fn is_kernel(&self) -> bool {
         matches!(self.kind, FunctionKind::Kernel(_))
+    }
+
+    /// Whether it is only named here, and its body is elsewhere.
+    pub fn is_declaration(&self) -> bool {
+        self.kind == FunctionKind::Helper && self.blocks[self.body].ops.is_empty()
     }
 
     pub fn param_values(&self) -> &[Value] {
@@ -246,6 +254,11 @@ impl Function {
 
     pub fn ty(&self, value: Value) -> &Type {
         &self.values[value].ty
+    }
+
+    /// The first value of a type that no executor has, and what of the type that is.
+    pub fn not_run(&self) -> Option<(Value, &'static str)> {
+        self.values.iter().find_map(|(value, data)| Some((value, data.ty.not_run()?)))
     }
 
     /// The operation that defines a value, if it is not a block argument.

@@ -1,7 +1,7 @@
 //! What the op table says about an operation. The table itself is [`crate::ops`].
 
 use crate::Opcode;
-use crate::types::Type;
+use crate::types::{Opaque, Type};
 
 /// One entry of the op table: parser, printer, verifier, executors' dispatch and the manual follow from it.
 #[derive(Debug)]
@@ -117,7 +117,9 @@ impl Kind {
             Kind::PartView => matches!(ty, Type::PartView { .. }),
             Kind::Slot => matches!(ty, Type::Tile(_) | Type::View(_)),
             Kind::Opaque => matches!(ty, Type::Opaque(_)),
-            Kind::Memory => matches!(ty, Type::Ptr(_) | Type::View(_) | Type::PartView { .. }),
+            Kind::Memory => {
+                matches!(ty, Type::Ptr(_) | Type::View(_) | Type::PartView { .. } | Type::Opaque(Opaque::MemRef(_)))
+            }
         }
     }
 }

@@ -28,4 +28,4 @@ pub use function::{
     ValueData,
 };
 pub use ops::Opcode;
-pub use types::{Compact, Dim, Layout, MAX_ARRAY, Major, Opaque, Pad, TensorType, TileType, Type};
+pub use types::{Compact, Dim, LOCAL_SPACES, Layout, MAX_ARRAY, Major, Opaque, Pad, TensorType, TileType, Type};

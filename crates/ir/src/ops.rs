@@ -46,6 +46,9 @@ const fn may(name: &'static str, kind: AttrKind) -> AttrInfo {
     AttrInfo { name, kind, required: false }
 }
 
+/// As many regions as there are.
+pub const ANY_REGIONS: usize = usize::MAX;
+
 impl OpInfo {
     const fn new(
         opcode: Opcode,
@@ -138,7 +141,7 @@ pub const OUT_OF_RANGE_READS: &[&str] = &["clamp", "wrap", "zero"];
 pub const OUT_OF_RANGE_WRITES: &[&str] = &["skip", "clamp", "wrap"];
 const CORE_TYPES: &[&str] = &["aiv_only", "aic_only", "mix"];
 /// Order of a view's two last axes, where `.pto` states it; the strides say the same.
-pub const VIEW_LAYOUTS: &[&str] = &["nd", "dn", "nz"];
+pub const VIEW_LAYOUTS: &[&str] = &["nd", "dn", "nz", "mx_a_zz", "mx_b_nn"];
 /// Where in a chain of accumulations an instruction stands.
 pub const PHASES: &[&str] = &["unspecified", "partial", "final"];
 /// How exact a function is.
@@ -454,6 +457,18 @@ pub enum Opcode {
     CommGetAsync,
     CommWaitAsync,
     CommTestAsync,
+    ArrayGetAt,
+    ArraySetAt,
+    CountsConst,
+    Reinterpret,
+    MGatherStaged,
+    ExecuteRegion,
+    FusionRegion,
+    Blocks,
+    Branch,
+    BranchIf,
+    SimtLaunch,
+    SyncThreads,
 }
 
 use Opcode as C;
@@ -471,7 +486,7 @@ const fn family(first: Opcode, title: &'static str, note: &'static str) -> Famil
 }
 
 /// The families, in the order of the table; each goes up to the first operation of the next.
-pub static FAMILIES: [Family; 25] = [
+pub static FAMILIES: [Family; 26] = [
     family(C::For, "Control flow", ""),
     family(C::Const, "Scalars", ""),
     family(C::TaskInvalid, "Tasks and arrays", ""),
@@ -509,10 +524,15 @@ pub static FAMILIES: [Family; 25] = [
     family(C::TGemv, "Text: products of a row and of scaled formats", ""),
     family(C::TAxpy, "Text: elementwise", ""),
     family(C::CommTGet, "Text: between ranks", ""),
+    family(
+        C::ArrayGetAt,
+        "Text: regions, blocks and the rest",
+        "A function whose control flow is not structured is one `blocks` at its end. Passes do not look into it: they refuse it by name.",
+    ),
 ];
 
 /// The table, in the order of [`Opcode`].
-pub static TABLE: [OpInfo; 281] = [
+pub static TABLE: [OpInfo; 293] = [
     // Control flow.
     OpInfo::new(C::For, "for", &[one("lower", Kind::Int), one("upper", Kind::Int), one("step", Kind::Int), many("init", Kind::Any)], Carried, ALL, "Counted loop. The region's arguments are the loop variable (type of `lower`) and the carried values; its `yield` gives the next carried values; the results are the last ones. The trip count is fixed at entry: (upper − lower) / step rounded up, zero if not positive; a step of zero is an error. A negative step counts down.").attrs(&[need("kind", Word(LOOP_KINDS)), may("stage", Int)]).regions(1),
     OpInfo::new(C::If, "if", &[one("condition", Kind::Bool)], Carried, ALL, "Runs the first region if the condition holds, else the second; both end in `yield` with the results.").regions(2),
@@ -539,7 +559,7 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::ScalarNot, "not", &[one("a", Kind::Scalar)], Results(1), ALL, "Bitwise complement; logical for booleans."),
     OpInfo::new(C::ScalarNeg, "neg", &[one("a", Kind::Scalar)], Results(1), ALL, "Negation."),
     OpInfo::new(C::ScalarCast, "cast", &[one("a", Kind::Scalar)], Results(1), ALL, "Converts as C does: float to integer truncates, integers narrow by their low bits.").from(Doc),
-    OpInfo::new(C::Select, "select", &[one("condition", Kind::Bool), one("a", Kind::Scalar), one("b", Kind::Scalar)], Results(1), ALL, "`a` if the condition holds, else `b`."),
+    OpInfo::new(C::Select, "select", &[one("condition", Kind::Bool), one("a", Kind::Any), one("b", Kind::Any)], Results(1), ALL, "`a` if the condition holds, else `b`: scalars; in text alone also buffers, of which one is meant."),
     // Task ids and arrays.
     OpInfo::new(C::TaskInvalid, "task_invalid", &[], Results(1), TO, "The task id of no task; depending on it orders nothing."),
     OpInfo::new(C::TaskIsValid, "task_is_valid", &[one("task", Kind::Task)], Results(1), TO, "Whether a task id names a task.").from(Doc),
@@ -565,13 +585,13 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::Scatter, "scatter", &[one("tile", Kind::Tile), one("indices", Kind::Tile), one("tensor", Kind::Tensor)], Results(0), S, "The reverse of `gather`: writes rows or elements of a tensor, in row-major order over the indices; the last of equals wins. `atomic` combines with what is there. An index out of range is a run error, or as `out_of_range` says: nothing is written, the nearest index, or the remainder.").attrs(&[need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_WRITES)), may("atomic", Word(&["add", "max", "min"]))]).from(Doc),
     OpInfo::new(C::TileCreate, "tile_create", &[], Results(1), S, "A tile with undefined contents (zero bytes)."),
     // Between global memory and tiles, kernels.
-    OpInfo::new(C::MakeTensorView, "make_tensor_view", &[one("ptr", Kind::Ptr), many("shape", Kind::Int), many("strides", Kind::Int)], Results(1), K, "A view of global memory: an address with a shape and strides, one value per axis each.").attrs(&[may("layout", Word(VIEW_LAYOUTS))]).from(Doc),
+    OpInfo::new(C::MakeTensorView, "make_tensor_view", &[one("ptr", Kind::Ptr), many("shape", Kind::Int), many("strides", Kind::Int)], Results(1), K, "A view of global memory: an address with a shape and strides, one value per axis each.").attrs(&[may("layout", Word(VIEW_LAYOUTS)), may("pto.inferred_layout", Bool)]).from(Doc),
     OpInfo::new(C::PartitionView, "partition_view", &[one("view", Kind::View), many("offsets", Kind::Int), many("sizes", Kind::Int)], Results(1), K, "A box of a view.").from(Doc),
     OpInfo::new(C::AddPtr, "addptr", &[one("ptr", Kind::Ptr), one("offset", Kind::Int)], Results(1), K, "An address `offset` elements further on.").from(Doc),
     OpInfo::new(C::LoadScalar, "load_scalar", &[one("ptr", Kind::Ptr), one("offset", Kind::Int)], Results(1), K, "Scalar load from global memory, through the core's scalar cache.").on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
     OpInfo::new(C::StoreScalar, "store_scalar", &[one("value", Kind::Scalar), one("ptr", Kind::Ptr), one("offset", Kind::Int)], Results(0), K, "Scalar store to global memory, through the core's scalar cache.").on(Pipe::Scalar, crate::info::Domain::None).from(Doc),
-    OpInfo::new(C::TLoad, "tload", &[one("source", Kind::PartView)], Dest, K, "Copies a box of global memory into the destination's valid region (leading axes flattened into rows), in the destination's layout.").attrs(&[may("layout", Word(VIEW_LAYOUTS))]).on(Pipe::BySpace, Destination).beyond(&["layout"]).from(Golden),
-    OpInfo::new(C::TStore, "tstore", &[one("source", Kind::Tile)], Dest, K, "Copies the valid region of a tile to a box of global memory. An f32 Acc tile may narrow to f16 or bf16 (ties to even).").attrs(&[may("reluPreMode", Word(RELU)), may("stPhase", Word(PHASES)), may("layout", Word(VIEW_LAYOUTS)), may("atomic", Word(&["add"]))]).on(Pipe::BySpace, Source).beyond(&["reluPreMode", "stPhase", "layout"]).from(Golden),
+    OpInfo::new(C::TLoad, "tload", &[one("source", Kind::PartView)], Dest, K, "Copies a box of global memory into the destination's valid region (leading axes flattened into rows), in the destination's layout.").attrs(&[may("layout", Word(VIEW_LAYOUTS)), may("pto.inferred_layout", Bool)]).on(Pipe::BySpace, Destination).beyond(&["layout"]).from(Golden),
+    OpInfo::new(C::TStore, "tstore", &[one("source", Kind::Tile)], Dest, K, "Copies the valid region of a tile to a box of global memory. An f32 Acc tile may narrow to f16 or bf16 (ties to even).").attrs(&[may("reluPreMode", Word(RELU)), may("stPhase", Word(PHASES)), may("layout", Word(VIEW_LAYOUTS)), may("pto.inferred_layout", Bool), may("atomic", Word(&["add"]))]).on(Pipe::BySpace, Source).beyond(&["reluPreMode", "stPhase", "layout"]).from(Golden),
     OpInfo::new(C::MGather, "mgather", &[one("source", Kind::PartView), one("indices", Kind::Tile)], Dest, K, "Gathers rows or elements of global memory into a tile, as `gather` does at the tensor level.").attrs(&[need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_READS))]).on(Pipe::BySpace, Destination).from(Golden),
     OpInfo::new(C::MScatter, "mscatter", &[one("source", Kind::Tile), one("indices", Kind::Tile)], Dest, K, "Scatters a tile to rows or elements of global memory, as `scatter` does at the tensor level.").attrs(&[may("scatterConflict", Word(&["default", "last"])), need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_WRITES)), may("atomic", Word(&["add", "max", "min"]))]).on(Pipe::BySpace, Source).beyond(&["scatterConflict"]).from(Golden),
     // Tile buffers and views of them.
@@ -669,10 +689,10 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::TColExpandMin, "tcolexpandmin", &[one("a", Kind::Tile), one("v", Kind::Tile)], Tile, SK, "The smaller of a[i, j] and v[0, j] (see `tmin`).").on(Pipe::Vector, Destination).in_place(&["a"]).from(Golden),
     // Gather, scatter, sort.
     OpInfo::new(C::TGather, "tgather", &[one("source", Kind::Tile), one("indices", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "dst[i, j] = source[indices[i, j]], flat over the source's physical extent; an index out of range is a run error.").on(Pipe::Vector, Destination).from(Golden),
-    OpInfo::new(C::TGatherMask, "tgather.mask", &[one("source", Kind::Tile)], Tile, SK, "The columns of a pattern (see the family), packed; bits are moved, so the element type may be another of that width.").attrs(&[need("pattern", Int)]).on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TGatherMask, "tgather.mask", &[one("source", Kind::Tile)], Tile, SK, "The columns of a pattern (see the family), packed; bits are moved, so the element type may be another of that width.").attrs(&[need("pattern", Int), may("axis", Word(&["row", "col"]))]).on(Pipe::Vector, Source).beyond(&["axis"]).from(Golden),
     OpInfo::new(C::TGatherB, "tgatherb", &[one("source", Kind::Tile), one("offsets", Kind::Tile)], Tile, SK, "Blocks of 32 bytes: block (i, j) of dst is the one at byte offsets[i, j] (u32, a multiple of 32) of the source.").on(Pipe::Vector, Destination).from(Golden),
     OpInfo::new(C::TScatter, "tscatter", &[one("source", Kind::Tile), one("indices", Kind::Tile)], Tile, SK, "The whole physical extent of dst becomes zero, then dst[indices[i, j]] = source[i, j], flat, in row-major order over the source's valid region: the last of equals wins. An index out of range is a run error. If the source has no valid element nothing happens, dst is not zeroed; where that may be, lowering zeroes dst first, so that the value is all zeros.").on(Pipe::Vector, Source).from(Golden),
-    OpInfo::new(C::TScatterMask, "tscatter.mask", &[one("source", Kind::Tile)], Tile, SK, "dst is zero but for the columns of a pattern (see the family), which hold the source's one after the other.").attrs(&[need("pattern", Int)]).on(Pipe::Vector, Source).from(Golden),
+    OpInfo::new(C::TScatterMask, "tscatter.mask", &[one("source", Kind::Tile)], Tile, SK, "dst is zero but for the columns of a pattern (see the family), which hold the source's one after the other.").attrs(&[need("pattern", Int), may("axis", Word(&["row", "col"]))]).on(Pipe::Vector, Source).beyond(&["axis"]).from(Golden),
     OpInfo::new(C::TSort32, "tsort32", &[one("source", Kind::Tile), one("idx", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Sorts each 32 elements of a row in descending order, stably, with their idx (u32 or i32), into records of 8 bytes: f32 value and index; f16 value, 16 zero bits and index. The order is the total one of IEEE 754: +NaN first, +0 before −0, −NaN last. A last group of fewer than 32 is filled up with records of −NaN and index 0.").on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TMrgSort, "tmrgsort", &[one("source", Kind::Tile), one("block_len", Kind::Int), opt("tmp", Kind::Tile)], Tile, SK, "Merges every four neighbouring sorted runs of `block_len` elements (not records) of a row of records into one. Of equal values the one from the earlier run comes first. Records and order: `tsort32`.").on(Pipe::Vector, Source).from(Golden),
     OpInfo::new(C::TMrgSortLists, "tmrgsort.lists", &[many("lists", Kind::Tile), opt("tmp", Kind::Tile)], Tile, SK, "Merges two to four sorted rows of records (see `tsort32`) into one row. Of equal values the one from the earlier list comes first. With `exhausted` it stops when one list is used up; what follows is undefined.").attrs(&[may("exhausted", Bool)]).on(Pipe::Vector, Source).from(Golden),
@@ -701,7 +721,7 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::Barrier, "barrier", &[], Results(0), K, "What follows on a pipe (or on all) starts after everything before on it has ended.").attrs(&[need("pipe", Word(PIPES))]).machine().from(Doc),
     OpInfo::new(C::FenceBarrierAll, "fence.barrier_all", &[], Results(0), K, "All memory accesses of this core before it, in the scope, are seen before those after it.").attrs(&[need("scope", Word(&["local_memory", "gm", "all"]))]).machine().from(Doc),
     OpInfo::new(C::CacheInvalid, "cmo.cacheinvalid", &[opt("target", Kind::Memory)], Results(0), K, "Forgets what the scalar cache holds: of the line at `target`, or of a whole address space.").attrs(&[may("space", Word(&["gm"]))]).on(Pipe::Scalar, crate::info::Domain::None).machine().from(Doc),
-    OpInfo::new(C::TConcat, "tconcat", &[one("a", Kind::Tile), one("b", Kind::Tile)], Dest, K, "The valid columns of a, then those of b, row by row.").on(Pipe::Vector, Destination).machine().from(Golden),
+    OpInfo::new(C::TConcat, "tconcat", &[one("a", Kind::Tile), one("b", Kind::Tile)], Dest, K, "The valid columns of a, then those of b, row by row.").attrs(&[may("candidates", AttrKind::Spelled)]).on(Pipe::Vector, Destination).beyond(&["candidates"]).machine().from(Golden),
     OpInfo::new(C::TColExpandExpDif, "tcolexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile)], Dest, K, "e^(a[i, j] − v[0, j]).").on(Pipe::Vector, Destination).machine().from(Golden),
     OpInfo::new(C::TRowExpandExpDif, "trowexpandexpdif", &[one("a", Kind::Tile), one("v", Kind::Tile), opt("tmp", Kind::Tile)], Dest, K, "e^(a[i, j] − v[i, 0]). `tmp`: the device's scratch.").on(Pipe::Vector, Destination).machine().from(Golden),
     // Between the ranks of a program.
@@ -709,7 +729,7 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::CommTNotify, "comm.tnotify", &[one("signal", Kind::Memory), one("value", Kind::Int)], Results(0), K, "After everything this core did before has ended: sets a signal word (i32) of another rank, or adds to it.").attrs(&[may("notifyOp", Word(&["set", "atomic_add"]))]).machine().from(Doc),
     OpInfo::new(C::CommTWait, "comm.twait", &[one("signal", Kind::Memory), one("value", Kind::Int)], Results(0), K, "Waits until every signal word (i32) of the box compares with the value.").attrs(&[may("cmp", Word(PREDICATES))]).on(Pipe::Scalar, crate::info::Domain::None).machine().from(Doc),
     // Cores and pointers.
-    OpInfo::new(C::Section, "section", &[], Results(0), K, "The region runs on this kind of core only; a function that has sections runs on both.").attrs(&[need("core", Word(&["cube", "vector"]))]).regions(1).text().from(Doc),
+    OpInfo::new(C::Section, "section", &[], Results(0), K, "The region runs on this kind of core only; a function that has sections runs on both.").attrs(&[need("core", Word(&["cube", "vector", "simt"])), may("grid", Ints)]).regions(1).text().from(Doc),
     OpInfo::new(C::Trap, "trap", &[], Results(0), K, "Stops the program.").text().from(Doc),
     OpInfo::new(C::GetSubblockNum, "get_subblock_num", &[], Results(1), K, "The number of vector cores of a cluster (i64).").text().from(Doc),
     OpInfo::new(C::CastPtr, "castptr", &[one("value", Kind::Any)], Results(1), K, "A pointer as another pointer or an integer, or an integer as a pointer; the same address.").text().from(Doc),
@@ -798,11 +818,11 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::TAddRelu, "taddrelu", &[one("a", Kind::Tile), one("b", Kind::Tile)], Dest, K, "max(a + b, 0).").on(Pipe::Vector, Destination).text().from(Doc),
     OpInfo::new(C::TPow, "tpow", &[one("a", Kind::Tile), one("b", Kind::Tile), opt("tmp", Kind::Tile)], Dest, K, "a to the power b.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).text().from(Doc),
     OpInfo::new(C::TPowS, "tpows", &[one("a", Kind::Tile), one("s", Kind::Scalar), opt("tmp", Kind::Tile)], Dest, K, "a to the power s.").attrs(&[may("precisionType", Word(PRECISIONS))]).on(Pipe::Vector, Destination).text().from(Doc),
-    OpInfo::new(C::TConcatIdx, "tconcatidx", &[one("a", Kind::Tile), one("b", Kind::Tile), one("a_count", Kind::Tile), one("b_count", Kind::Tile)], Dest, K, "Row by row: as many elements of a as its count says, then of b.").on(Pipe::Vector, Destination).text().from(Doc),
+    OpInfo::new(C::TConcatIdx, "tconcatidx", &[one("a", Kind::Tile), one("b", Kind::Tile), one("a_count", Kind::Tile), one("b_count", Kind::Tile)], Dest, K, "Row by row: as many elements of a as its count says, then of b.").attrs(&[may("candidates", AttrKind::Spelled)]).on(Pipe::Vector, Destination).text().from(Doc),
     OpInfo::new(C::TPartArgMax, "tpartargmax", &[one("a", Kind::Tile), one("b", Kind::Tile), one("a_index", Kind::Tile), one("b_index", Kind::Tile)], Outs(2, 2), K, "The larger element where both are valid, and its index; where one is, that one.").on(Pipe::Vector, Destination).text().from(Doc),
     OpInfo::new(C::TPartArgMin, "tpartargmin", &[one("a", Kind::Tile), one("b", Kind::Tile), one("a_index", Kind::Tile), one("b_index", Kind::Tile)], Outs(2, 2), K, "The smaller element where both are valid, and its index; where one is, that one.").on(Pipe::Vector, Destination).text().from(Doc),
     OpInfo::new(C::TQuant, "tquant", &[one("source", Kind::Tile), one("scale", Kind::Tile), opt("offset", Kind::Tile)], Outs(1, 2), K, "f32 to i8 or u8 by a scale (and offset) a row. A second `outs` is scratch.").attrs(&[may("quant_type", Word(QUANT))]).on(Pipe::Vector, Destination).text().from(Doc),
-    OpInfo::new(C::TQuantMx, "tquant.mx", &[one("source", Kind::Tile)], Outs(2, 5), K, "To a scaled format (A5): elements, exponents, and scratch.").attrs(&[may("quant_type", Word(QUANT)), may("quant_scale_alg", Word(&["ocp", "nv"])), may("grpAxis", Word(&["axis0", "axis1"]))]).on(Pipe::Vector, Destination).text().from(Doc),
+    OpInfo::new(C::TQuantMx, "tquant.mx", &[one("source", Kind::Tile)], Outs(2, 5), K, "To a scaled format (A5): elements, exponents, and scratch.").attrs(&[may("quant_type", Word(QUANT)), may("quant_scale_alg", Word(&["ocp", "nv"])), may("storeMode", Word(&["nd", "nz"])), may("grpAxis", Word(&["axis0", "axis1"]))]).on(Pipe::Vector, Destination).text().from(Doc),
     OpInfo::new(C::TDequant, "tdequant", &[one("source", Kind::Tile), one("scale", Kind::Tile), one("offset", Kind::Tile)], Dest, K, "(source − offset) · scale, by a scale and offset a row.").on(Pipe::Vector, Destination).text().from(Doc),
     OpInfo::new(C::THistogram, "thistogram", &[one("source", Kind::Tile), one("indices", Kind::Tile)], Dest, K, "How often each value of a byte occurs in a row (A5).").attrs(&[may("isMSB", Bool), may("byte", Int)]).on(Pipe::Vector, Source).text().from(Doc),
     OpInfo::new(C::TGatherCmp, "tgather.cmp", &[one("source", Kind::Tile), one("s", Kind::Scalar), one("tmp", Kind::Tile)], Outs(2, 2), K, "The indices of a row's elements that compare with s, packed, and how many they are.").attrs(&[may("cmpMode", Word(PREDICATES)), may("offset", Int)]).on(Pipe::Vector, Source).text().from(Doc),
@@ -819,6 +839,19 @@ pub static TABLE: [OpInfo; 281] = [
     OpInfo::new(C::CommGetAsync, "comm.tget_async", &[one("dest", Kind::Memory), one("source", Kind::Memory), one("session", Kind::Opaque)], Results(1), K, "Begins a copy from another rank.").text().from(Doc),
     OpInfo::new(C::CommWaitAsync, "comm.wait_async_event", &[one("event", Kind::Opaque), one("session", Kind::Opaque)], Results(1), K, "Waits for the end of a transfer.").text().from(Doc),
     OpInfo::new(C::CommTestAsync, "comm.test_async_event", &[one("event", Kind::Opaque), one("session", Kind::Opaque)], Results(1), K, "Whether a transfer has ended.").text().from(Doc),
+    // Regions, blocks, and the rest.
+    OpInfo::new(C::ArrayGetAt, "local_array_get.at", &[one("array", Kind::Array), many("indices", Kind::Int)], Results(1), K, "An element of an array of arrays, by one index per dimension.").text().from(Doc),
+    OpInfo::new(C::ArraySetAt, "local_array_set.at", &[one("array", Kind::Array), many("indices", Kind::Int), one("value", Kind::Scalar)], Results(0), K, "Replaces an element of an array of arrays.").text().from(Doc),
+    OpInfo::new(C::CountsConst, "counts", &[], Results(1), K, "Four 16-bit counts, as a merge of sorted lists makes them.").attrs(&[need("value", Ints)]).text().from(Doc),
+    OpInfo::new(C::Reinterpret, "unrealized_conversion_cast", &[one("value", Kind::Any)], Results(1), K, "The same value under another type, where text mixes dialects.").text().from(Doc),
+    OpInfo::new(C::MGatherStaged, "mgather.staged", &[one("source", Kind::Memory), one("indices", Kind::Any), opt("scratch", Kind::Any)], Dest, K, "As `mgather` into Mat, with its indices in global memory or a scratch beside them.").attrs(&[need("mode", Word(GATHER_MODES)), may("out_of_range", Word(OUT_OF_RANGE_READS))]).on(Pipe::BySpace, Destination).text().from(Doc),
+    OpInfo::new(C::ExecuteRegion, "execute_region", &[], Carried, K, "The region runs once; its `yield` gives the results.").regions(1).text().from(Doc),
+    OpInfo::new(C::FusionRegion, "fusion_region", &[], Carried, K, "The region is executed as one: a fused group. Its `yield` gives the results.").regions(1).text().from(Doc),
+    OpInfo::new(C::Blocks, "blocks", &[], Terminator, K, "The rest of the function as blocks that jump to each other, from the first. A value is seen in the blocks behind its own.").regions(ANY_REGIONS).text().from(Doc),
+    OpInfo::new(C::Branch, "br", &[many("values", Kind::Any)], Terminator, K, "Goes to a block of the function, by its number, with the block's arguments.").attrs(&[need("target", Int)]).text().from(Doc),
+    OpInfo::new(C::BranchIf, "cond_br", &[one("condition", Kind::Bool), many("values", Kind::Any)], Terminator, K, "Goes to one of two blocks; the first `taken` values are the arguments of the first, the rest of the other.").attrs(&[need("target", Int), need("other", Int), need("taken", Int)]).text().from(Doc),
+    OpInfo::new(C::SimtLaunch, "simt_launch", &[many("grid", Kind::Int), many("args", Kind::Any)], Results(0), K, "Runs a function of scalar threads, as many as the product of three numbers.").attrs(&[need("callee", Symbols)]).text().from(Doc),
+    OpInfo::new(C::SyncThreads, "syncthreads", &[], Results(0), K, "Every thread of the launch waits for the others.").text().from(Doc),
 ];
 
 impl Opcode {

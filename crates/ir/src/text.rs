@@ -37,3 +37,4 @@ mod types;
 pub use cursor::{Cursor, Places, Result, SyntaxError};
 pub use parse::{hint, parse, parse_located, sources};
 pub use print::{Names, print, print_function, print_op};
+pub use types::local_space;

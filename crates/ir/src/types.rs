@@ -110,11 +110,18 @@ impl Layout {
     pub const ACC: Layout =
         Layout { blayout: Major::Col, slayout: Some(Major::Row), fractal: 1024, compact: Compact::Null };
 
+    /// Scales of a left operand, two along k beside each other.
+    pub const SCALE_LEFT: Layout =
+        Layout { blayout: Major::Row, slayout: Some(Major::Row), fractal: 32, compact: Compact::Null };
+    /// Scales of a right operand.
+    pub const SCALE_RIGHT: Layout =
+        Layout { blayout: Major::Col, slayout: Some(Major::Col), fractal: 32, compact: Compact::Null };
+
     /// The layout that a tile of `space` has unless something says otherwise. Vec tiles of one column are column-major.
     pub fn of(space: Space, arch: chip::Arch, shape: &[u64]) -> Layout {
         match space {
             Space::Vec if shape.len() == 2 && shape[1] == 1 && shape[0] > 1 => Layout::COL_MAJOR,
-            Space::Vec | Space::Bias => Layout::ROW_MAJOR,
+            Space::Vec | Space::Bias | Space::Scaling => Layout::ROW_MAJOR,
             Space::Mat => Layout::NZ,
             Space::Left if arch == chip::Arch::A2a3 => Layout::ZZ,
             Space::Left => Layout::NZ,
@@ -196,6 +203,9 @@ impl TileType {
     }
 }
 
+/// Names of the core's buffers in pointers of `.pto` text.
+pub const LOCAL_SPACES: [&str; 9] = ["ub", "vec", "l1", "mat", "l0a", "l0b", "l0c", "bias", "scaling"];
+
 /// The most elements of an [`Type::Array`]: it lives in a core's registers and stack, not in a buffer.
 pub const MAX_ARRAY: u64 = 1 << 20;
 
@@ -206,7 +216,7 @@ pub enum Type {
     Scalar(DType),
     /// The handle of a submitted task, for `deps`; may be invalid (no task), which orders nothing.
     TaskId,
-    /// A fixed number of scalars or task ids, changed in place.
+    /// A fixed number of scalars, task ids or (in text alone) arrays, changed in place.
     Array {
         element: Box<Type>,
         len: u64,
@@ -237,6 +247,13 @@ pub enum Opaque {
     AsyncEvent,
     /// Asynchronous loads into the cache.
     PrefetchContext,
+    /// The address of an element in one of the core's buffers, by the name that the text has for it (`ub`, `l1`, …).
+    LocalPtr {
+        element: DType,
+        space: &'static str,
+    },
+    /// A reference to memory as MLIR spells it, kept as it is.
+    MemRef(String),
     /// How many records of each list a merge has used: four 16-bit counts.
     Counts,
     /// A number of event ids.
@@ -283,6 +300,16 @@ impl Type {
             Type::PartView { dtype, .. } => Some(*dtype),
             Type::Tile(t) => Some(t.dtype),
             Type::TaskId | Type::Array { .. } | Type::Opaque(_) => None,
+        }
+    }
+
+    /// What no executor has values of in a type: an element format that is only stored, or the buffer of scales.
+    pub fn not_run(&self) -> Option<&'static str> {
+        match self {
+            Type::Array { element, .. } if matches!(**element, Type::Array { .. }) => Some("array of arrays"),
+            Type::Array { element, .. } => element.not_run(),
+            Type::Tile(TileType { space: Some(Space::Scaling), .. }) => Some(Space::Scaling.name()),
+            ty => ty.element().filter(|d| !d.is_computed()).map(DType::name),
         }
     }
 }

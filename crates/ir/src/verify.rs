@@ -8,6 +8,7 @@
 //! tile buffers (`spec/isa.md` §2 and §3, `spec/pto-assembly.md` §2), for the program's architecture.
 
 mod buffers;
+mod device;
 mod dialect;
 mod fifo;
 mod kept;
@@ -94,12 +95,22 @@ pub const RULES: &[(&str, &str)] = &[
     ("window", "a window lies in its tile, and on whole boxes"),
     ("valid-shape", "only a tile of dynamic valid extents can get others, and it stays the same tile"),
     ("struct-field", "a structure has scalars and structures, is about one scalar of them, and stays in its function"),
+    ("jump", "a jump goes to a block of its function"),
     ("pointer-use", "a pointer that was an integer is for scalar accesses"),
     ("sync-event", "an event is a number or a value, one of them"),
     ("scratch", "a scratch is there where it is needed, of the type and layout that is"),
     ("fix-pipe", "quantisation is by a table or a scalar, on the way out of Acc"),
     ("cache-target", "a cache operation is about one place in memory, or about a whole address space"),
     ("same-bytes", "a reshape in a kernel keeps space and bytes, and involves no boxes"),
+    // What the assembler demands beyond that.
+    ("element-types", "an instruction has the element types that the architecture has it for"),
+    ("rank-extents", "memory that others look at has known extents, not zero, and is flat where transfers are"),
+    ("tileop-helper", "a helper that stands for a tile operation has none in it, and orders no pipes"),
+    ("simt", "threads launch no threads"),
+    ("epilogue", "a FIFO through the fix pipe says the same at both ends, and what goes in and out are of its types"),
+    ("quant-state", "what is pushed through a quantising FIFO has its scales set before it, in the same block"),
+    ("scales", "a scaled product has one scale for 32 elements along k"),
+    ("fifo-split", "the split of a FIFO is one there is, and one that all its users say"),
     // FIFOs.
     ("fifo-init", "a FIFO has a direction, slots, and the memory that its architecture needs"),
     ("fifo-end", "pushes, pops and frees name a FIFO of the function that goes their way, and fit its slots"),
@@ -109,14 +120,33 @@ pub const RULES: &[(&str, &str)] = &[
 /// More errors than this are not collected.
 const MAX_ERRORS: usize = 100;
 
-/// Checks every rule. Errors point at the operations' source locations and quote the operation.
+/// Whose rules.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rules {
+    /// What `lower` makes and executors run.
+    Executors,
+    /// What the assembler takes: more than executors run, and less than they could.
+    Assembler,
+}
+
+/// Checks every rule of programs that run here. Errors point at the operations' source locations and quote the operation.
 pub fn verify(program: &Program) -> Result<(), Vec<Diagnostic>> {
-    let mut errors = program::check(program);
+    check(program, Rules::Executors)
+}
+
+/// Checks what the assembler demands of kernels: everything that the device has a form for is legal, whether an executor
+/// here has it or not, and what it has no form for is not.
+pub fn assembler(program: &Program) -> Result<(), Vec<Diagnostic>> {
+    check(program, Rules::Assembler)
+}
+
+fn check(program: &Program, rules: Rules) -> Result<(), Vec<Diagnostic>> {
+    let mut errors = program::check(program, rules);
     for (_, function) in program.functions.iter() {
         if errors.len() >= MAX_ERRORS {
             break;
         }
-        errors.append(&mut structure::check(program, function));
+        errors.append(&mut structure::check(program, function, rules));
     }
     errors.truncate(MAX_ERRORS);
     if errors.is_empty() { Ok(()) } else { Err(errors) }
@@ -148,6 +178,7 @@ struct Cx<'a> {
     function: &'a Function,
     /// Where the operation stands.
     place: Levels,
+    rules: Rules,
 }
 
 impl<'a> Cx<'a> {
@@ -164,6 +195,11 @@ impl<'a> Cx<'a> {
         self.ty(value)
             .as_tile()
             .ok_or_else(|| Fault { code: "operand-kind", message: format!("a tile is needed, not {}", self.ty(value)) })
+    }
+
+    /// By the rules of the assembler, not those of executors.
+    fn assembles(&self) -> bool {
+        self.rules == Rules::Assembler
     }
 
     fn in_kernel(&self) -> bool {

@@ -497,7 +497,8 @@ macro_rules! with_number {
                 type $t = f32;
                 $body
             }
-            dtype::DType::Bool => $other,
+            // Booleans, and what is only stored.
+            _ => $other,
         }
     };
 }

@@ -67,7 +67,7 @@ pub(crate) fn has_accumulator(operand: DType, sum: DType, m: u64, n: u64, arch: 
 pub(crate) fn buffer(dtype: DType, rows: u64, cols: u64, space: Space, arch: Arch) -> TileType {
     let g = granule(dtype);
     let (r, c) = match space {
-        Space::Vec => (rows, cols),
+        Space::Vec | Space::Scaling => (rows, cols),
         // As wide as the accumulator that starts from it.
         Space::Bias => (rows, cols.next_multiple_of(g)),
         Space::Mat | Space::Right => (rows.next_multiple_of(g), cols.next_multiple_of(g)),
@@ -131,6 +131,7 @@ pub(crate) fn shown(space: Space) -> &'static str {
         Space::Right => "Right",
         Space::Acc => "Acc",
         Space::Bias => "Bias",
+        Space::Scaling => "Scaling",
     }
 }
 

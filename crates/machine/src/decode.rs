@@ -44,6 +44,11 @@ pub fn decode(func: &Function, arch: Arch, profile: Profile, mode: Mode) -> Resu
     if !refused.is_empty() {
         return Err(refused);
     }
+    if let Some((value, what)) = func.not_run() {
+        let message = format!("values of `{what}` ({}) in `{}` do not run on this machine", func.ty(value), func.name);
+        let span = func.def_op(value).and_then(|op| func.ops[op].span);
+        return Err(vec![Diagnostic::unsupported("unsupported-type", message).at(span, "here")]);
+    }
     check::well_formed(func).map_err(|(op, why)| {
         let data = func.ops.get(op);
         let name = data.map_or("return", |d| d.opcode.name());

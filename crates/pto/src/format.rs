@@ -35,6 +35,7 @@ const FORMATS: &[(C, &str)] = &[
     (C::CommWaitAsync, "( $event,session : type(event,session) ) -> results"),
     (C::CommTestAsync, "( $event,session : type(event,session) ) -> results"),
     (C::Trap, ""),
+    (C::SyncThreads, ""),
     (C::CastPtr, "$value : type(value) -> results"),
     (C::IntToPtr, "$value : type(value) -> results"),
     (C::PtrToInt, "$ptr : type(ptr) -> results"),
@@ -147,7 +148,7 @@ fn pieces(words: &mut std::str::SplitWhitespace<'static>) -> Vec<Piece> {
 pub(crate) fn plain(opcode: C) -> impl Iterator<Item = &'static str> {
     let info = opcode.info();
     let named = info.attrs.iter().map(|a| a.name);
-    named.filter(move |name| info.text || info.beyond.contains(name))
+    named.filter(move |name| info.text || info.beyond.contains(name) || *name == "pto.inferred_layout")
 }
 
 /// Attributes that a format shows alone; they are not in the dictionary.

@@ -18,5 +18,5 @@ mod parse;
 mod print;
 mod types;
 
-pub use parse::{parse, parse_for};
-pub use print::print;
+pub use parse::{parse, parse_for, parse_located};
+pub use print::{print, print_without};

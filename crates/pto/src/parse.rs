@@ -7,9 +7,11 @@
 
 mod arith;
 mod attributes;
+mod blocks;
 mod control;
 mod fifo;
 mod formatted;
+mod generic;
 mod location;
 mod ops;
 mod recover;
@@ -17,8 +19,8 @@ mod recover;
 use std::collections::BTreeMap;
 
 use chip::{Arch, Core};
-use diag::{Diagnostic, FileId, Kind, Sources, Span};
-use ir::text::{Cursor, Result, SyntaxError, hint};
+use diag::{Diagnostic, FileId, Kind, SourceFile, Sources, Span};
+use ir::text::{Cursor, Places, Result, SyntaxError, hint};
 use ir::{
     Attrs, Block, Builder, Def, Direction, Entity, Function, FunctionKind, Linkage, Op, Opcode as C, Origin, Param,
     Type, Value, ValueData,
@@ -43,6 +45,27 @@ pub fn parse_for(
     arch: Option<Arch>,
     sources: &mut Sources,
 ) -> std::result::Result<Vec<Function>, Vec<Diagnostic>> {
+    read(text, arch, sources, None)
+}
+
+/// As [`parse_for`], and gives each operation without a location, and each function, its place in the text itself, which
+/// is added to `sources` as `path`. Errors are placed there, too.
+pub fn parse_located(
+    text: &str,
+    path: &str,
+    arch: Option<Arch>,
+    sources: &mut Sources,
+) -> std::result::Result<Vec<Function>, Vec<Diagnostic>> {
+    let file = sources.add(SourceFile { path: path.to_owned(), text: Some(text.into()), first_line: 1 });
+    read(text, arch, sources, Some(file))
+}
+
+fn read(
+    text: &str,
+    arch: Option<Arch>,
+    sources: &mut Sources,
+    own: Option<FileId>,
+) -> std::result::Result<Vec<Function>, Vec<Diagnostic>> {
     if text.starts_with("PTOBC\0") {
         let mut d = Diagnostic::unsupported("unsupported-bytecode", "this is PTO bytecode, which is not read");
         d.help = Some("`ptobc decode` of upstream's tools makes `.pto` text of it".into());
@@ -53,6 +76,7 @@ pub fn parse_for(
         arch: arch.unwrap_or_else(|| target_arch(text)),
         aliases: aliases(text),
         sources,
+        own: own.map(|file| (file, Places::new(text))),
         functions: Vec::new(),
         module: Vec::new(),
         skipped: Vec::new(),
@@ -63,7 +87,7 @@ pub fn parse_for(
         return Ok(parser.functions);
     }
     let diagnostic = |e: &SyntaxError| {
-        let mut d = e.diagnostic(text, FileId(0));
+        let mut d = e.diagnostic(text, own.unwrap_or(FileId(0)));
         if e.code.starts_with("unsupported") {
             d.kind = Kind::Unsupported;
         }
@@ -98,6 +122,8 @@ struct Parser<'t, 's> {
     arch: Arch,
     aliases: BTreeMap<&'t str, usize>,
     sources: &'s mut Sources,
+    /// Where operations without a location are: the text itself.
+    own: Option<(FileId, Places<'t>)>,
     functions: Vec<Function>,
     /// What the modules around say, beside the architecture.
     module: Vec<(String, String)>,
@@ -116,6 +142,9 @@ const FUNCTION_ATTRIBUTES: &[&str] = &[
     "pto.tileop.helper",
     "pto.tileop.kind",
     "pto.tileop.effects",
+    "pto.simt_entry",
+    "pto.ptodsl.logical_name",
+    "pto.ptodsl.subkernel_helper",
 ];
 
 /// A place in the user's source, and an origin.
@@ -188,6 +217,12 @@ impl<'t> Parser<'t, '_> {
         if name.is_empty() { Err(self.c.unexpected("a name after `@`")) } else { Ok(name.to_owned()) }
     }
 
+    /// From `start` to where reading is, in the text itself.
+    fn span(&self, start: usize) -> Option<Span> {
+        let (file, places) = self.own.as_ref()?;
+        Some(places.span(*file, start, self.c.consumed()))
+    }
+
     fn ty(&mut self) -> Result<Type> {
         parse_type(&mut self.c, self.arch)
     }
@@ -208,23 +243,22 @@ impl<'t> Parser<'t, '_> {
             block: Block::new(0),
             depth: 0,
             blind: false,
+            labels: blocks::Labels::default(),
         };
+        body.f.span = body.p.span(start);
         body.params()?;
         if body.p.c.eat("->") {
             body.f.results = body.type_list()?;
         }
         let list = if body.p.c.eat("attributes") { body.p.attributes()? } else { Attributes::default() };
-        if body.p.c.peek() != Some('{') {
-            return Err(body.p.c.error_from(
-                start,
-                "unsupported-op",
-                "functions without a body are not supported".into(),
-            ));
+        // Without a body it is elsewhere.
+        if body.p.c.peek() == Some('{') {
+            body.p.c.expect("{")?;
+            body.block = body.f.body;
+            body.operations()?;
+            body.resolve_labels()?;
+            body.p.c.expect("}")?;
         }
-        body.p.c.expect("{")?;
-        body.block = body.f.body;
-        body.operations()?;
-        body.p.c.expect("}")?;
         body.p.place()?;
         let mut f = body.f;
         self.properties(&mut f, &list, private)?;
@@ -243,6 +277,7 @@ impl<'t> Parser<'t, '_> {
         };
         f.attributes = list.texts(FUNCTION_ATTRIBUTES).chain(self.module.iter().cloned()).collect();
         f.kind = match (list.get("pto.kernel_kind"), list.get("tw.kind")) {
+            _ if f.blocks[f.body].ops.is_empty() => FunctionKind::Helper,
             (Some(Item::Enum(kind)), _) if kind == "cube" => FunctionKind::Kernel(Core::Cube),
             (Some(Item::Enum(kind)), _) if kind == "vector" => FunctionKind::Kernel(Core::Vector),
             (None, Some(Item::Text(kind))) if kind == "cluster" => FunctionKind::Cluster,
@@ -296,6 +331,7 @@ struct Body<'p, 't, 's> {
     depth: usize,
     /// Names may be undefined because what defines them was read over.
     blind: bool,
+    labels: blocks::Labels,
 }
 
 /// A name of a result, and how many results it stands for (`%r:2`).
@@ -312,8 +348,15 @@ impl<'t> Body<'_, 't, '_> {
             return Ok(());
         }
         loop {
-            let (start, text) = self.value_text()?;
-            self.p.c.expect(":")?;
+            // Parameters of a declaration need no names.
+            let (start, text) = match self.p.c.peek() {
+                Some('%') => {
+                    let name = self.value_text()?;
+                    self.p.c.expect(":")?;
+                    name
+                }
+                _ => (self.p.mark(), ""),
+            };
             let ty = self.p.ty()?;
             let list = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
             list.only(&self.p.c, &["tw.direction", "tw.name"])?;
@@ -327,11 +370,15 @@ impl<'t> Body<'_, 't, '_> {
             };
             let name = match list.get("tw.name") {
                 Some(Item::Text(name)) => name.clone(),
+                _ if text.is_empty() => format!("arg{}", self.f.params.len()),
                 _ => text.to_owned(),
             };
-            let value = self.f.add_arg(self.f.body, ty, hint(text));
+            let shown = if text.is_empty() { hint(&name) } else { hint(text) };
+            let value = self.f.add_arg(self.f.body, ty, shown);
             self.f.params.push(Param { name, direction });
-            self.define(start, text, value)?;
+            if !text.is_empty() {
+                self.define(start, text, value)?;
+            }
             self.p.place()?;
             if !self.p.c.eat(",") {
                 break;
@@ -451,6 +498,10 @@ impl<'t> Body<'_, 't, '_> {
             if self.p.c.at_end() {
                 return Err(self.p.c.unexpected("`}`"));
             }
+            if self.depth == 0 && self.p.c.peek() == Some('^') {
+                self.label()?;
+                continue;
+            }
             let (start, block, depth) = (self.p.mark(), self.block, self.depth);
             if let Err(error) = self.operation() {
                 (self.block, self.depth) = (block, depth);
@@ -475,17 +526,34 @@ impl<'t> Body<'_, 't, '_> {
         }
         let start = self.p.mark();
         let first = self.f.ops.len();
+        if self.p.c.peek() == Some('"') {
+            let made = self.generic(start)?;
+            let place = self.p.place()?;
+            self.stamp(made, first, false, place, start);
+            return self.bind(start, "this operation", results, made);
+        }
         let mnemonic = self.p.c.expect_word("an operation")?;
-        let regions = mnemonic.starts_with("scf.") || mnemonic.starts_with("pto.section.");
+        let regions = mnemonic.starts_with("scf.")
+            || mnemonic.starts_with("pto.section.")
+            || mnemonic.starts_with("cf.")
+            || mnemonic == "pto.fusion_region";
         let made = match mnemonic {
             "scf.for" => self.for_loop()?,
             "scf.if" => self.branch()?,
             "scf.while" => self.while_loop()?,
             "scf.yield" => self.terminator(C::Yield)?,
             "scf.condition" => self.condition()?,
-            "pto.section.cube" | "pto.section.vector" => {
+            "scf.execute_region" => self.yielding(C::ExecuteRegion)?,
+            "pto.fusion_region" => self.yielding(C::FusionRegion)?,
+            "pto.yield" => self.yields()?,
+            "cf.br" => self.jump(false)?,
+            "cf.cond_br" => self.jump(true)?,
+            "pto.section.cube" | "pto.section.vector" | "pto.section.simt" => {
                 let core = mnemonic.trim_start_matches("pto.section.").to_owned();
-                let list = ir::builder::attrs([("core", ir::Attr::Word(core))]);
+                let mut list = ir::builder::attrs([("core", ir::Attr::Word(core))]);
+                if mnemonic == "pto.section.simt" {
+                    list.set("grid", ir::Attr::Ints(self.grid()?));
+                }
                 let op = self.make(C::Section, &[], &[], &[], list);
                 self.region(op, Vec::new(), false)?;
                 Some(op)
@@ -499,17 +567,18 @@ impl<'t> Body<'_, 't, '_> {
             },
         };
         let place = self.p.place()?;
-        self.stamp(made, first, regions, place);
+        self.stamp(made, first, regions, place, start);
         self.bind(start, mnemonic, results, made)
     }
 
     /// Gives the operations made since `first` their place; the last alone completes a value.
-    fn stamp(&mut self, made: Option<Op>, first: usize, regions: bool, place: Place) {
+    fn stamp(&mut self, made: Option<Op>, first: usize, regions: bool, place: Place, start: usize) {
         let Some(made) = made else { return };
+        let own = self.p.span(start);
         let all = if regions { made.index()..made.index() + 1 } else { first..self.f.ops.len() };
         for id in all {
             let op = &mut self.f.ops[Op::new(id)];
-            op.span = place.span;
+            op.span = place.span.or(own);
             op.origin = place.origin.map(|o| Origin { completes: o.completes && id == made.index(), ..o });
         }
     }

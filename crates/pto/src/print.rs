@@ -3,7 +3,7 @@
 
 mod operation;
 
-use diag::{Sources, Span};
+use diag::{FileId, Sources, Span};
 use ir::text::Names;
 use ir::{
     Block, Direction, FuncId, Function, FunctionKind, Linkage, Op, OpData, Opcode as C, Origin, Program, Type, Value,
@@ -16,6 +16,12 @@ pub(crate) use operation::{PATTERNS, pad_word};
 
 /// A module with these functions, for the program's architecture.
 pub fn print(program: &Program, functions: &[FuncId]) -> String {
+    print_without(program, functions, None)
+}
+
+/// As [`print`], without locations in one file: the text that the functions were read from
+/// ([`parse_located`](crate::parse_located)).
+pub fn print_without(program: &Program, functions: &[FuncId], own: Option<FileId>) -> String {
     let functions: Vec<Function> = functions.iter().map(|&id| legal(&program.functions[id])).collect();
     // Functions of one module follow each other.
     let modules: Vec<&[Function]> = functions.chunk_by(|a, b| said(a, true).eq(said(b, true))).collect();
@@ -32,7 +38,8 @@ pub fn print(program: &Program, functions: &[FuncId]) -> String {
     for module in modules {
         out += &head(module.first().map(|f| said(f, true).collect()).unwrap_or_default());
         for f in module {
-            let printer = Printer { f, names: Names::of(f), sources: &program.sources, out: String::new(), depth: 2 };
+            let printer =
+                Printer { f, names: Names::of(f), sources: &program.sources, own, out: String::new(), depth: 2 };
             out += &printer.function();
         }
         out += "}\n";
@@ -57,6 +64,7 @@ struct Printer<'a> {
     f: &'a Function,
     names: Names,
     sources: &'a Sources,
+    own: Option<FileId>,
     out: String,
     depth: usize,
 }
@@ -148,6 +156,10 @@ impl Printer<'_> {
         if !attrs.is_empty() {
             self.out += &format!(" attributes {{{}}}", attrs.join(", "));
         }
+        if f.is_declaration() {
+            self.out.push('\n');
+            return self.out;
+        }
         self.out += " {\n";
         self.block(f.body);
         self.out += "  }\n";
@@ -204,8 +216,37 @@ impl Printer<'_> {
             C::For => self.for_loop(op),
             C::If => self.branch(op),
             C::While => self.while_loop(op),
+            C::Blocks => return self.blocks(op),
+            C::ExecuteRegion => {
+                let types = self.types(&op.results);
+                self.out += &if types.is_empty() {
+                    "scf.execute_region {\n".to_owned()
+                } else if op.results.len() == 1 {
+                    format!("scf.execute_region -> {types} {{\n")
+                } else {
+                    format!("scf.execute_region -> ({types}) {{\n")
+                };
+                self.region(op.regions[0]);
+                self.indent();
+                self.out.push('}');
+            }
+            C::FusionRegion => {
+                self.out += "pto.fusion_region {\n";
+                self.region(op.regions[0]);
+                self.indent();
+                self.out.push('}');
+                if !op.results.is_empty() {
+                    self.out += &format!(" : {}", self.types(&op.results));
+                }
+            }
+            C::Yield if self.fused(op) => {
+                let (values, types) = (self.list(&op.operands), self.types(&op.operands));
+                self.out += &format!("pto.yield({values}) : ({types}) -> ()");
+            }
             C::Section => {
-                self.out += &format!("pto.section.{} {{\n", op.attrs.word("core").unwrap_or("cube"));
+                let grid: Vec<String> = op.attrs.ints("grid").unwrap_or(&[]).iter().map(i64::to_string).collect();
+                let grid = if grid.is_empty() { String::new() } else { format!("<<<{}>>> ", grid.join(", ")) };
+                self.out += &format!("pto.section.{} {grid}{{\n", op.attrs.word("core").unwrap_or("cube"));
                 self.region(op.regions[0]);
                 self.indent();
                 self.out.push('}');
@@ -220,7 +261,28 @@ impl Printer<'_> {
         self.out.push('\n');
     }
 
+    /// Whether an operation stands in a fusion region itself.
+    fn fused(&self, op: &OpData) -> bool {
+        self.f.blocks[op.block].parent.is_some_and(|parent| self.f.ops[parent].opcode == C::FusionRegion)
+    }
+
+    /// The blocks of a function: the first goes on where it is, the others have labels.
+    fn blocks(&mut self, op: &OpData) {
+        // What has been indented for the operation is the first jump.
+        self.out.truncate(self.out.trim_end_matches(' ').len());
+        for (i, &block) in op.regions.iter().enumerate() {
+            if i > 0 {
+                let args = &self.f.blocks[block].args;
+                let list: Vec<String> = args.iter().map(|&v| format!("{}: {}", self.v(v), self.ty(v))).collect();
+                let list = if list.is_empty() { String::new() } else { format!("({})", list.join(", ")) };
+                self.out += &format!("  ^bb{i}{list}:\n");
+            }
+            self.block(block);
+        }
+    }
+
     fn location(&self, span: Option<Span>, origin: Option<Origin>) -> String {
+        let span = span.filter(|s| Some(s.file) != self.own);
         let file = span.and_then(|s| self.sources.get(s.file).map(|f| (s, f)));
         let place = file.map(|(s, f)| format!("{}:{}:{}", quoted(&f.path), s.line, s.col));
         let name = origin.map(|o| {

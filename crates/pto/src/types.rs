@@ -12,13 +12,26 @@ pub(crate) fn element_name(dtype: DType) -> &'static str {
         DType::U16 => "ui16",
         DType::U32 => "ui32",
         DType::U64 => "ui64",
+        DType::F8E4M3 => "f8E4M3FN",
+        DType::F8E4M3Inf => "f8E4M3",
+        DType::F8E5M2 => "f8E5M2",
+        DType::F8E8M0 => "!pto.f8E8M0",
+        DType::HiF8 => "!pto.hif8",
+        DType::HiF8x2 => "!pto.hif8x2",
+        DType::F4E1M2x2 => "!pto.f4E1M2x2",
+        DType::F4E2M1x2 => "!pto.f4E2M1x2",
+        DType::BF16x2 => "!pto.bf16x2",
         other => other.name(),
     }
 }
 
 fn element_by_name(name: &str) -> Option<DType> {
-    let signless = name.strip_prefix('s').filter(|n| n.starts_with('i')).unwrap_or(name);
-    DType::ALL.into_iter().find(|&d| element_name(d) == signless)
+    let by_name = |name: &str| DType::ALL.into_iter().chain(DType::STORED).find(|&d| element_name(d) == name);
+    // `si8` is a type of its own; wider signed integers are signless.
+    by_name(name).or_else(|| by_name(name.strip_prefix('s').filter(|n| n.starts_with('i'))?)).or(match name {
+        "f8E8M0FNU" => Some(DType::F8E8M0),
+        _ => None,
+    })
 }
 
 pub(crate) fn show(ty: &Type) -> String {
@@ -29,12 +42,22 @@ pub(crate) fn show(ty: &Type) -> String {
         Type::PartView { dtype, shape } => {
             format!("!pto.partition_tensor_view<{}{}>", extents(shape), element_name(*dtype))
         }
-        Type::Array { element, len } => format!("!pto.local_array<{len}x{}>", show(element)),
+        Type::Array { .. } => array(ty),
         Type::Tile(t) => tile(t),
         Type::Opaque(o) => opaque(o),
         // Not of this level: shown for what it is, and not read back.
         Type::Tensor(_) | Type::TaskId => format!("!tw.{ty}"),
     }
+}
+
+/// Arrays of arrays are arrays of several dimensions.
+fn array(mut ty: &Type) -> String {
+    let mut lengths = String::new();
+    while let Type::Array { element, len } = ty {
+        lengths += &format!("{len}x");
+        ty = element;
+    }
+    format!("!pto.local_array<{lengths}{}>", show(ty))
 }
 
 fn opaque(o: &Opaque) -> String {
@@ -43,6 +66,8 @@ fn opaque(o: &Opaque) -> String {
         Opaque::AsyncSession => "!pto.async_session".to_owned(),
         Opaque::AsyncEvent => "!pto.async_event".to_owned(),
         Opaque::PrefetchContext => "!pto.prefetch_async_context".to_owned(),
+        Opaque::LocalPtr { element, space } => format!("!pto.ptr<{}, {space}>", element_name(*element)),
+        Opaque::MemRef(text) => text.clone(),
         Opaque::Counts => "vector<4xi16>".to_owned(),
         Opaque::EventIds(n) => format!("!pto.eventid_array<{n}>"),
         Opaque::Struct(fields) => {
@@ -110,18 +135,25 @@ fn nested(c: &mut Cursor<'_>, arch: Arch, depth: usize) -> Result<Type> {
         if c.eat("vector<4xi16>") {
             return Ok(Type::Opaque(Opaque::Counts));
         }
+        if c.clone().eat("memref") {
+            return Ok(Type::Opaque(Opaque::MemRef(memref(c)?)));
+        }
         return Ok(Type::Scalar(element(c)?));
     }
     let word = c.expect_word("a type")?;
+    if let Some(dtype) = packed_by_name(word) {
+        return Ok(Type::Scalar(dtype));
+    }
     Ok(match word {
         "pto.ptr" => {
             c.expect("<")?;
             let dtype = element(c)?;
-            if c.eat(",") {
-                c.expect("gm")?;
-            }
+            let local = if !c.eat(",") || c.eat("gm") { None } else { Some(ir::text::local_space(c)?) };
             c.expect(">")?;
-            Type::Ptr(dtype)
+            match local {
+                Some(space) => Type::Opaque(Opaque::LocalPtr { element: dtype, space }),
+                None => Type::Ptr(dtype),
+            }
         }
         "pto.tensor_view" => {
             let (shape, dtype) = shaped(c)?;
@@ -135,16 +167,14 @@ fn nested(c: &mut Cursor<'_>, arch: Arch, depth: usize) -> Result<Type> {
         }
         "pto.local_array" => {
             let (shape, dtype) = shaped(c)?;
-            match shape[..] {
-                [Dim::Static(len)] => Type::Array { element: Box::new(Type::Scalar(dtype)), len },
-                _ => {
-                    return Err(c.error_from(
-                        start,
-                        "unsupported-type",
-                        "only arrays of one dimension are supported".into(),
-                    ));
-                }
+            let mut ty = Type::Scalar(dtype);
+            for dim in shape.into_iter().rev() {
+                let Dim::Static(len) = dim else {
+                    return Err(c.error_from(start, "rank", "the length of an array is a number".into()));
+                };
+                ty = Type::Array { element: Box::new(ty), len };
             }
+            ty
         }
         "pto.tile_buf" => Type::Tile(tile_buf(c, arch, start)?),
         "pto.multi_tile_buf" => Type::Opaque(tiles(c, arch, start)?),
@@ -212,12 +242,37 @@ fn element(c: &mut Cursor<'_>) -> Result<DType> {
     // Formats of 8 bits and less that MLIR has no name for.
     if c.eat("!") {
         let word = c.expect_word("a type")?;
-        let message = format!("the element type `!{word}` is not supported");
-        return Err(c.error_from(start, "unsupported-type", message));
+        let unknown = || c.error_from(start, "unsupported-type", format!("there is no element type `!{word}`"));
+        return packed_by_name(word).ok_or_else(unknown);
     }
     let word = c.expect_word("a type")?;
     element_by_name(word)
         .ok_or_else(|| c.error_from(start, "unsupported-type", format!("the element type `{word}` is not supported")))
+}
+
+/// An element type of the dialect's own, by its name without `!`.
+fn packed_by_name(word: &str) -> Option<DType> {
+    DType::STORED.into_iter().find(|&d| element_name(d).strip_prefix('!') == Some(word))
+}
+
+/// `memref<…>`, as it is spelled, without blanks.
+fn memref(c: &mut Cursor<'_>) -> Result<String> {
+    c.blank();
+    let start = c.offset();
+    c.expect("memref")?;
+    c.expect("<")?;
+    let mut depth = 1;
+    while depth > 0 {
+        match c.peek() {
+            Some('<') => depth += 1,
+            Some('>') => depth -= 1,
+            Some(_) => {}
+            None => return Err(c.unexpected("the end of a type")),
+        }
+        let next = c.rest().chars().next().map_or(1, char::len_utf8);
+        c.seek(c.offset() + next);
+    }
+    Ok(c.slice(start, c.offset()).split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 fn dim(c: &mut Cursor<'_>) -> Result<Dim> {
@@ -231,6 +286,8 @@ fn dims_element(c: &mut Cursor<'_>) -> Result<(Vec<Dim>, DType)> {
     let mut shape = Vec::new();
     while c.peek().is_some_and(|p| p == '?' || p.is_ascii_digit()) {
         shape.push(dim(c)?);
+        // Blanks may stand around it.
+        c.blank();
         if !c.rest().starts_with('x') {
             return Err(c.unexpected("`x` after an extent"));
         }
@@ -264,7 +321,7 @@ fn space(c: &mut Cursor<'_>) -> Result<Space> {
     let word = keyword(c, "a location")?;
     word.parse().map_err(|()| {
         c.error_from(start, "unsupported-type", format!("tiles in `{word}` are not supported"))
-            .help("locations are vec, mat, left, right, acc, bias")
+            .help("locations are vec, mat, left, right, acc, bias, scaling")
     })
 }
 
@@ -400,8 +457,8 @@ fn check(c: &Cursor<'_>, start: usize, t: &TileType) -> Result<()> {
             return fail(format!("{v} of {n} {what} cannot be valid"));
         }
     }
-    if ![512, 1024].contains(&t.layout.fractal) {
-        return fail(format!("inner boxes of {} bytes are not supported; 512 and 1024 are", t.layout.fractal));
+    if ![32, 512, 1024].contains(&t.layout.fractal) {
+        return fail(format!("inner boxes have 32, 512 or 1024 bytes, not {}", t.layout.fractal));
     }
     Ok(())
 }

@@ -7,6 +7,7 @@
 //! * `parser/*.tw` are parsed, printed, and parsed again;
 //! * `kernels/*.tw` are verified, written as `.pto`, and read back, to the same operations and the same text;
 //! * `pto/*.pto` are parsed, printed, and parsed again;
+//! * `assembler/*.pto` are parsed and verified by the rules of the assembler;
 //! * `verifier/*.tw` are parsed and verified.
 
 use std::collections::BTreeSet;
@@ -120,6 +121,11 @@ fn every_rule_has_a_failing_case() {
     for case in cases("verifier", "tw") {
         seen.extend(expected(&case.text).into_iter().map(|(_, code, _)| code));
     }
+    for case in cases("assembler", "pto") {
+        // The parser has rules of its own.
+        let own = |code: &String| ir::verify::RULES.iter().any(|(id, _)| id == code);
+        seen.extend(expected(&case.text).into_iter().map(|(_, code, _)| code).filter(own));
+    }
     let missing: Vec<&str> = ir::verify::RULES.iter().map(|(id, _)| *id).filter(|id| !seen.contains(*id)).collect();
     assert!(missing.is_empty(), "no case breaks {missing:?}");
     let known: BTreeSet<&str> = ir::verify::RULES.iter().map(|(id, _)| *id).collect();
@@ -220,6 +226,21 @@ fn kernels_have_every_operation() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
+/// What the assembler demands, at the places of the operations in the text.
+#[test]
+fn assembler() {
+    let mut wrong = Vec::new();
+    for case in cases("assembler", "pto") {
+        let mut sources = Sources::default();
+        let errors = match pto::parse_located(&case.text, "case.pto", None, &mut sources) {
+            Err(errors) => errors,
+            Ok(functions) => ir::verify::assembler(&host(functions, sources, &case.text)).err().unwrap_or_default(),
+        };
+        wrong.extend(compare(&case, &errors));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 #[test]
 fn pto() {
     let mut wrong = Vec::new();
@@ -239,7 +260,7 @@ fn pto() {
                 let text = kernels(&program);
                 let (again, _) = through_pto(&program, &case.place);
                 assert_eq!(again, text, "{}", case.place);
-                if let Err(errors) = ir::verify::verify(&program) {
+                if let Err(errors) = ir::verify::assembler(&program) {
                     panic!("{}: {errors:#?}", case.place);
                 }
             }

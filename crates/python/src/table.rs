@@ -23,7 +23,10 @@ pub(crate) fn op_table(py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
         entry.set_item("domain", domain(info.domain))?;
         entry.set_item("in_place", info.in_place.to_vec())?;
         entry.set_item("evidence", evidence(info.evidence))?;
-        entry.set_item("regions", info.regions)?;
+        match info.regions {
+            ir::ops::ANY_REGIONS => entry.set_item("regions", "any number")?,
+            n => entry.set_item("regions", n)?,
+        }
         entry.set_item("text", info.text)?;
         entry.set_item("runs", info.runs)?;
         entry.set_item("family", (info.opcode.family().title, info.opcode.family().note))?;

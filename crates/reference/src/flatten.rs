@@ -22,6 +22,11 @@ pub(crate) fn flatten(func: &Function, profile: Profile) -> Result<Code> {
         let message = format!("`{}` is no entry of a tensor-level program: its kind is {:?}", func.name, func.kind);
         return Err(Box::new(Diagnostic::unsupported("not-tensor-level", message)));
     }
+    if let Some((value, what)) = func.not_run() {
+        let message = format!("values of `{what}` ({}) in `{}` do not run here", func.ty(value), func.name);
+        let span = func.def_op(value).and_then(|op| func.ops[op].span);
+        return Err(Box::new(Diagnostic::unsupported("unsupported-type", message).at(span, "here")));
+    }
     let mut scopes = Vec::new();
     let mut main = Flattener::new(func, profile, false);
     for &param in func.param_values() {

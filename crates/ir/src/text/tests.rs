@@ -127,7 +127,7 @@ impl Generator {
         b.origin = self.r.one_in(2).then(|| Origin { op: Op::new(self.r.below(99)), completes: self.r.one_in(2) });
         let op = b.op(NewOp { opcode: info.opcode, groups: &groups, dests: &dests, results: &results, attrs: list });
         if depth < 4 {
-            let regions = if self.r.one_in(3) { self.r.below(3) } else { info.regions };
+            let regions = if self.r.one_in(3) { self.r.below(3) } else { info.regions.min(3) };
             for _ in 0..regions {
                 let args: Vec<(Type, Option<String>)> =
                     (0..self.r.below(3)).map(|_| (self.ty(0), self.hint())).collect();

@@ -17,7 +17,7 @@ use chip::Space;
 use dtype::DType;
 
 use super::cursor::{Cursor, Result};
-use crate::types::{Compact, Dim, Layout, Major, Opaque, Pad, TensorType, TileType, Type};
+use crate::types::{Compact, Dim, LOCAL_SPACES, Layout, Major, Opaque, Pad, TensorType, TileType, Type};
 
 /// Arrays of arrays deeper than this are refused, so that a parser cannot overflow the stack.
 const MAX_DEPTH: usize = 8;
@@ -66,6 +66,8 @@ impl fmt::Display for Opaque {
             Opaque::AsyncSession => f.write_str("async_session"),
             Opaque::AsyncEvent => f.write_str("async_event"),
             Opaque::PrefetchContext => f.write_str("prefetch_context"),
+            Opaque::LocalPtr { element, space } => write!(f, "local_ptr<{element}, {space}>"),
+            Opaque::MemRef(text) => write!(f, "memref<{text:?}>"),
             Opaque::Counts => f.write_str("counts"),
             Opaque::EventIds(n) => write!(f, "event_ids<{n}>"),
             Opaque::Struct(fields) => {
@@ -192,6 +194,20 @@ fn nested(c: &mut Cursor<'_>, depth: usize) -> Result<Type> {
         "async_session" => Type::Opaque(Opaque::AsyncSession),
         "async_event" => Type::Opaque(Opaque::AsyncEvent),
         "prefetch_context" => Type::Opaque(Opaque::PrefetchContext),
+        "local_ptr" => {
+            c.expect("<")?;
+            let element = element(c)?;
+            c.expect(",")?;
+            let space = local_space(c)?;
+            c.expect(">")?;
+            Type::Opaque(Opaque::LocalPtr { element, space })
+        }
+        "memref" => {
+            c.expect("<")?;
+            let text = c.string()?;
+            c.expect(">")?;
+            Type::Opaque(Opaque::MemRef(text))
+        }
         "counts" => Type::Opaque(Opaque::Counts),
         "event_ids" => {
             c.expect("<")?;
@@ -229,12 +245,23 @@ fn nested(c: &mut Cursor<'_>, depth: usize) -> Result<Type> {
     })
 }
 
+/// The name of a buffer that a pointer points into.
+pub fn local_space(c: &mut Cursor<'_>) -> Result<&'static str> {
+    c.blank();
+    let start = c.offset();
+    let word = c.expect_word("the name of a buffer")?;
+    LOCAL_SPACES.into_iter().find(|s| *s == word).ok_or_else(|| {
+        c.error_from(start, "unknown-type", format!("`{word}` is not a buffer that pointers point into"))
+            .help(format!("buffers are {}", LOCAL_SPACES.join(", ")))
+    })
+}
+
 fn element(c: &mut Cursor<'_>) -> Result<DType> {
     c.blank();
     let start = c.offset();
     let word = c.expect_word("an element type")?;
     word.parse().map_err(|()| {
-        let names: Vec<&str> = DType::ALL.iter().map(|d| d.name()).collect();
+        let names: Vec<&str> = DType::ALL.iter().chain(&DType::STORED).map(|d| d.name()).collect();
         c.error_from(start, "unknown-type", format!("`{word}` is not an element type"))
             .help(format!("element types are {}", names.join(", ")))
     })
@@ -342,7 +369,7 @@ fn tile(c: &mut Cursor<'_>) -> Result<TileType> {
         } else {
             return Err(c
                 .error_from(start, "syntax", format!("`{word}` is not a property of a tile"))
-                .help("properties are valid, pad, a space (vec, mat, left, right, acc, bias) and a layout (nd, dn, nz, zn, zz, nn)"));
+                .help("properties are valid, pad, a space (vec, mat, left, right, acc, bias, scaling) and a layout (nd, dn, nz, zn, zz, nn)"));
         }
     }
     c.expect(">")?;

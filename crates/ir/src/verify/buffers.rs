@@ -44,6 +44,9 @@ fn buffer(cx: &Cx<'_>, t: &TileType) -> Check {
         return Err(Fault { code: "type-level", message: format!("a tile in a kernel has a space; this is {t}") });
     };
     ensure!(t.shape.len() == 2, "type-level", "a tile in a kernel has rank 2; this is {t}");
+    if cx.assembles() {
+        return Ok(());
+    }
     if let FunctionKind::Kernel(core) = cx.function.kind {
         ensure!(
             space.core() == core,
@@ -75,6 +78,8 @@ fn layout(cx: &Cx<'_>, t: &TileType, space: Space) -> Check {
         Space::Right => &[Layout::ZN],
         Space::Acc => &[Layout::ACC],
         Space::Bias => &[Layout::ROW_MAJOR],
+        // One scale a column; and of the left and of the right operand of a scaled product.
+        Space::Scaling => &[Layout::ROW_MAJOR, Layout::SCALE_LEFT, Layout::SCALE_RIGHT],
     };
     // Where the next box lies is not what it holds.
     let order = Layout { compact: crate::types::Compact::Null, ..t.layout };
@@ -95,6 +100,9 @@ pub(super) fn inner_box(t: &TileType) -> (u64, u64) {
     match t.layout.slayout {
         None => (1, 1),
         Some(_) if t.layout.fractal == 1024 => (16, 16),
+        // Pairs of scales.
+        Some(Major::Row) if t.layout.fractal == 32 => (16, 2),
+        Some(Major::Col) if t.layout.fractal == 32 => (2, 16),
         Some(Major::Row) => (16, c0),
         Some(Major::Col) => (c0, 16),
     }
@@ -111,6 +119,8 @@ pub(super) fn storage(cx: &Cx<'_>, t: &TileType) -> Check {
                 Major::Row => (cols, "columns"),
                 Major::Col => (rows, "rows"),
             };
+            // A pair of 4-bit elements counts as two.
+            let run = if t.dtype.is_f4() && cx.assembles() { 2 * run } else { run };
             ensure!(
                 (run * size).is_multiple_of(32),
                 "tile-alignment",
@@ -119,16 +129,18 @@ pub(super) fn storage(cx: &Cx<'_>, t: &TileType) -> Check {
                 run * size
             );
         }
+        Some(_) if t.layout.fractal == 32 && cx.assembles() => {}
         Some(_) => {
             let (r, c) = inner_box(t);
             ensure!(
-                rows.is_multiple_of(r) && cols.is_multiple_of(c),
+                (rows.is_multiple_of(r) || (cx.assembles() && rows == 1)) && cols.is_multiple_of(c),
                 "tile-alignment",
                 "{t} does not consist of whole boxes of {r} by {c}"
             );
         }
     }
-    let capacity = cx.program.arch.chip().capacity(space).physical as u64;
+    let limits = cx.program.arch.chip().capacity(space);
+    let capacity = if cx.assembles() { limits.physical.max(limits.assembler) } else { limits.physical } as u64;
     ensure!(t.bytes() <= capacity, "tile-capacity", "{t} needs {} bytes; the {space} buffer has {capacity}", t.bytes());
     Ok(())
 }
@@ -233,7 +245,7 @@ fn matmul(cx: &Cx<'_>, op: &OpData) -> Check {
         in_space(op, "acc", cx.tile(acc)?, &[Space::Acc])?;
         let (a, b) = (root(cx, acc, 0), root(cx, dest, 0));
         ensure!(
-            a == b || (address(cx, a).is_some() && address(cx, a) == address(cx, b)),
+            cx.assembles() || a == b || (address(cx, a).is_some() && address(cx, a) == address(cx, b)),
             "acc-in-place",
             "{} starts from one buffer and writes another",
             op.opcode.name()
@@ -296,8 +308,10 @@ fn moves(cx: &Cx<'_>, op: &OpData) -> Check {
         (_, Vec, Vec) => true,
         (C::TMov, Mat, Left | Right | Bias) | (C::TExtract, Mat, Left | Right) => true,
         (C::TMov | C::TExtract | C::TInsert, Acc, Mat) => true,
-        (C::TMov | C::TExtract | C::TInsert, Acc, Vec) => cluster,
-        (C::TMov | C::TInsert, Vec, Mat) => cluster,
+        (C::TMov | C::TInsert, Vec, Mat) => cluster || cx.assembles(),
+        (C::TMov | C::TExtract | C::TInsert, Acc, Vec) => cluster || cx.assembles(),
+        (C::TMov | C::TExtract, Mat, Scaling) => true,
+        (C::TExtract, Vec, Mat) => cx.assembles(),
         _ => false,
     };
     ensure!(path, "operand-space", "{} cannot go from {from} to {to}", op.opcode.name());

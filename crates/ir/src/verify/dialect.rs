@@ -4,12 +4,12 @@
 use chip::Space;
 use dtype::DType;
 
-use super::types::list;
+use super::types::{carried, exactly, list, passed};
 use super::{Check, Cx, Fault, ensure, kept};
 use crate::entity::Value;
 use crate::function::{Function, FunctionKind, OpData, Program};
 use crate::ops::Opcode as C;
-use crate::types::{Dim, TileType, Type};
+use crate::types::{Dim, Opaque, TileType, Type};
 
 pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
     match op.opcode {
@@ -25,8 +25,58 @@ pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
         C::CommTPut => put(cx, op),
         C::CommTNotify | C::CommTWait | C::CommTTest => signal(cx, op),
         C::CommTGet => put(cx, op),
+        C::ArrayGetAt | C::ArraySetAt => element(cx, op),
+        C::CountsConst => exactly(cx, op, &Type::Opaque(Opaque::Counts)),
+        C::ExecuteRegion | C::FusionRegion => region(cx, op),
+        C::Branch | C::BranchIf => jump(cx, op),
         _ => kept::check(cx, op),
     }
+}
+
+/// One index per dimension.
+fn element(cx: &Cx<'_>, op: &OpData) -> Check {
+    let mut ty = cx.ty(op.named("array")[0]);
+    for _ in op.named("indices") {
+        let Type::Array { element, .. } = ty else {
+            return Err(Fault {
+                code: "axes",
+                message: format!("{} has more indices than dimensions", op.opcode.name()),
+            });
+        };
+        ty = element;
+    }
+    ensure!(ty.as_scalar().is_some(), "axes", "{} is about an element, not about {ty}", op.opcode.name());
+    if op.opcode == C::ArrayGetAt {
+        return exactly(cx, op, ty);
+    }
+    let value = cx.ty(op.named("value")[0]);
+    ensure!(value == ty, "operand-types", "an array of {ty} cannot hold {value}");
+    Ok(())
+}
+
+/// What a region yields is what its operation makes.
+fn region(cx: &Cx<'_>, op: &OpData) -> Check {
+    match passed(cx, op, 0, C::Yield) {
+        Some(values) => carried(cx, "out of the region", values, &op.results),
+        None => Ok(()),
+    }
+}
+
+/// A jump goes to a block there is, with what that takes.
+fn jump(cx: &Cx<'_>, op: &OpData) -> Check {
+    let f = cx.function;
+    let values = op.named("values");
+    let taken = op.attrs.int("taken").map_or(values.len(), |n| usize::try_from(n).unwrap_or(usize::MAX));
+    let blocks = f.blocks[op.block].parent.map(|parent| &f.ops[parent].regions);
+    for (name, values) in [("target", values.get(..taken)), ("other", values.get(taken..))] {
+        let Some(target) = op.attrs.int(name) else { continue };
+        let block = usize::try_from(target).ok().and_then(|i| blocks?.get(i));
+        let (Some(&block), Some(values)) = (block, values) else {
+            return Err(Fault { code: "jump", message: format!("{} goes to block {target}", op.opcode.name()) });
+        };
+        carried(cx, "to the next block", values, &f.blocks[block].args)?;
+    }
+    Ok(())
 }
 
 /// The helper that a call names.

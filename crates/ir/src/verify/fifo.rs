@@ -68,7 +68,7 @@ fn initialize(cx: &Cx<'_>, op: &OpData) -> Check {
     // Slots that are views are in global memory everywhere.
     let views = !op.named("gm_slot_tensor").is_empty();
     ensure!(
-        views || op.named("gm_slot_buffer").is_empty() != through_memory,
+        cx.assembles() || views || op.named("gm_slot_buffer").is_empty() != through_memory,
         "fifo-init",
         "on {} slots are in {}",
         cx.program.arch,
@@ -79,12 +79,12 @@ fn initialize(cx: &Cx<'_>, op: &OpData) -> Check {
         // A literal zero stands for no buffer.
         let none = op.named(group).first().is_some_and(|&v| cx.constant(v) == Some(0));
         ensure!(
-            !given || none || mask & bit != 0,
+            cx.assembles() || !given || none || mask & bit != 0,
             "fifo-init",
             "`{group}` is for a direction that dir_mask {mask} does not have"
         );
         ensure!(
-            given || views || through_memory || mask & bit == 0,
+            cx.assembles() || given || views || through_memory || mask & bit == 0,
             "fifo-init",
             "on {} dir_mask {mask} needs `{group}`",
             cx.program.arch
@@ -157,8 +157,13 @@ fn pop(cx: &Cx<'_>, op: &OpData, direction: i64, space: Space) -> Check {
     ensure!(t.space == Some(space), "operand-space", "{} pops into {space}; this is {t}", op.opcode.name());
     // Without extents they are those of the tile that was pushed.
     valid_row_col(op, t, true)?;
+    let init = end(cx, op, direction)?;
+    // A part of a slot may lie in a larger buffer.
+    if cx.assembles() {
+        return Ok(());
+    }
     storage(cx, t)?;
-    fits(end(cx, op, direction)?, t)
+    fits(init, t)
 }
 
 fn reserve(cx: &Cx<'_>, op: &OpData) -> Check {
@@ -185,6 +190,8 @@ fn import(cx: &Cx<'_>, op: &OpData) -> Check {
     let name = op.attrs.word("name").unwrap_or("");
     let peers = op.attrs.symbols("peer_func").unwrap_or(&[]);
     ensure!(peers.len() == 1, "reserved-buffer", "`{name}` is imported from one function, not {}", peers.len());
+    let named = cx.program.functions.iter().filter(|(_, f)| f.name == peers[0] && !f.is_declaration()).count();
+    ensure!(named < 2, "reserved-buffer", "there are {named} functions @{}; which is meant?", peers[0]);
     let peer = cx.program.function(&peers[0]).map(|id| &cx.program.functions[id]);
     let found =
         peer.is_some_and(|f| all(f).any(|o| o.opcode == C::ReserveBuffer && o.attrs.word("name") == Some(name)));

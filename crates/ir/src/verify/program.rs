@@ -2,16 +2,17 @@
 
 use diag::Diagnostic;
 
-use super::Fault;
+use super::{Fault, Rules};
 use crate::entity::FuncId;
 use crate::function::{Function, FunctionKind, Level, Linkage, Program};
 use crate::types::Type;
 
-pub(super) fn check(program: &Program) -> Vec<Diagnostic> {
+pub(super) fn check(program: &Program, rules: Rules) -> Vec<Diagnostic> {
     let mut errors = Vec::new();
     let mut fail = |function: Option<&Function>, code, message: String| {
         let first = function.and_then(|f| f.blocks[f.body].ops.first().map(|&op| &f.ops[op]));
-        errors.push(Diagnostic::error(code, message).at(first.and_then(|op| op.span), "in this function"));
+        let span = function.and_then(|f| f.span).or(first.and_then(|op| op.span));
+        errors.push(Diagnostic::error(code, message).at(span, "in this function"));
     };
     match program.functions.get(program.entry) {
         None => fail(None, "entry", "the program has no entry function".into()),
@@ -28,17 +29,27 @@ pub(super) fn check(program: &Program) -> Vec<Diagnostic> {
             };
             fail(Some(f), "entry", format!("@{} stands beside the entry, which is {only}", f.name));
         }
-        if program.function(&f.name) != Some(id) {
+        // A declaration stands for the function of its name in another module.
+        let declared =
+            rules == Rules::Assembler && program.functions.iter().any(|(_, g)| g.name == f.name && g.is_declaration());
+        if program.function(&f.name) != Some(id) && !declared {
             fail(Some(f), "function-name", format!("there are two functions @{}", f.name));
         }
-        if let Err(fault) = params(f) {
+        // Helpers of programs that are not exported have no linkage of their own.
+        if rules == Rules::Assembler && f.linkage == Linkage::Entry && !f.results.is_empty() {
+            fail(Some(f), "return-values", format!("@{} is an entry; it returns nothing", f.name));
+        }
+        if f.results.iter().any(|ty| matches!(ty, Type::Opaque(crate::types::Opaque::Struct(_)))) {
+            fail(Some(f), "struct-field", format!("@{} cannot return a structure", f.name));
+        }
+        if let Err(fault) = params(f, rules) {
             fail(Some(f), fault.code, fault.message);
         }
     }
     errors
 }
 
-fn params(f: &Function) -> super::Check {
+fn params(f: &Function, rules: Rules) -> super::Check {
     let values = f.param_values();
     super::ensure!(
         values.len() == f.params.len(),
@@ -53,7 +64,7 @@ fn params(f: &Function) -> super::Check {
         let fits = match f.kind {
             FunctionKind::Orchestration => matches!(ty, Type::Tensor(_) | Type::Scalar(_) | Type::Array { .. }),
             // Only what the host passes is limited.
-            _ if f.kind == FunctionKind::Helper || f.linkage != Linkage::Entry => {
+            _ if f.kind == FunctionKind::Helper || f.linkage != Linkage::Entry || rules == Rules::Assembler => {
                 !matches!(ty, Type::Tensor(_) | Type::TaskId)
             }
             _ => matches!(ty, Type::Ptr(_) | Type::Scalar(_)),

@@ -2,17 +2,17 @@
 
 use diag::Diagnostic;
 
-use super::{Check, Cx, Fault, buffers, ensure, types};
+use super::{Check, Cx, Fault, Rules, buffers, ensure, types};
 use crate::attr::Attr;
 use crate::entity::{Block, Entity, Op, Value};
 use crate::function::{Def, Function, OpData, Program};
 use crate::info::{Arity, AttrKind, Form, GROUP_ID, GROUP_ORDER, Kind, LAST_USE, Levels};
-use crate::ops::Opcode;
+use crate::ops::{ANY_REGIONS, Opcode};
 use crate::types::Type;
 
-pub(super) fn check(program: &Program, function: &Function) -> Vec<Diagnostic> {
+pub(super) fn check(program: &Program, function: &Function, rules: Rules) -> Vec<Diagnostic> {
     let mut walk = Walk {
-        cx: Cx { program, function, place: super::place(program, function) },
+        cx: Cx { program, function, place: super::place(program, function), rules },
         errors: Vec::new(),
         visible: vec![None; function.values.len()],
         blocks: vec![false; function.blocks.len()],
@@ -41,10 +41,13 @@ impl Walk<'_> {
         self.errors.push(self.cx.diagnostic(op, fault));
     }
 
-    /// Checks a block; false if it is not a block at all. `parent` is the operation and the number of its region.
-    fn block(&mut self, block: Block, parent: Option<(Op, usize)>) {
+    /// Checks a block and gives the values that it defines. `parent` is the operation and the number of its region.
+    fn block(&mut self, block: Block, parent: Option<(Op, usize)>) -> Vec<Value> {
         let f = self.cx.function;
         let data = &f.blocks[block];
+        if parent.is_none() && f.is_declaration() {
+            return Vec::new();
+        }
         let name = |op: Op| f.ops[op].opcode.name();
         let first = data.ops.first().copied().or(parent.map(|(op, _)| op));
         let mut fault = None;
@@ -57,11 +60,12 @@ impl Walk<'_> {
             if let Some(op) = first {
                 self.fail(op, Fault { code: "bookkeeping", message });
             }
-            return;
+            return Vec::new();
         }
-        let wanted = terminator(f, parent);
+        let ends = terminators(f, parent);
+        let wanted = ends[0];
         match data.ops.last() {
-            Some(&last) if f.ops[last].opcode == wanted => {}
+            Some(&last) if ends.contains(&f.ops[last].opcode) => {}
             Some(&last) => {
                 let message = format!("this block must end in {}, not in {}", wanted.name(), name(last));
                 self.fail(last, Fault { code: "block-end", message });
@@ -84,8 +88,17 @@ impl Walk<'_> {
                 continue;
             }
             self.define(arg, &mut defined);
-            if let (Err(fault), Some(op)) = (buffers::value(&self.cx, arg), first) {
-                self.fail(op, fault);
+            match (buffers::value(&self.cx, arg), f.span.filter(|_| parent.is_none())) {
+                (Err(fault), Some(span)) => {
+                    let d = Diagnostic::error(fault.code, fault.message).at(Some(span), "in this function");
+                    self.errors.push(d);
+                }
+                (Err(fault), None) => {
+                    if let Some(op) = first {
+                        self.fail(op, fault);
+                    }
+                }
+                _ => {}
             }
         }
         for (i, &op) in data.ops.iter().enumerate() {
@@ -96,7 +109,11 @@ impl Walk<'_> {
             }
             self.op(op, block, &mut defined);
         }
-        for value in defined {
+        defined
+    }
+
+    fn hide(&mut self, values: Vec<Value>) {
+        for value in values {
             self.visible[value.index()] = None;
         }
     }
@@ -156,9 +173,17 @@ impl Walk<'_> {
             self.scopes += 1;
             (self.cx.place, self.scope) = (Levels::SCOPE, self.scopes);
         }
+        let mut behind = Vec::new();
         for (i, &region) in op.regions.iter().enumerate() {
-            self.block(region, Some((id, i)));
+            let defined = self.block(region, Some((id, i)));
+            // What comes first in the text is seen in the blocks behind it.
+            if op.opcode == Opcode::Blocks {
+                behind.extend(defined);
+            } else {
+                self.hide(defined);
+            }
         }
+        self.hide(behind);
         (self.cx.place, self.scope) = outer;
     }
 
@@ -180,7 +205,7 @@ impl Walk<'_> {
                 .join(", or ")
         );
         ensure!(
-            op.regions.len() == info.regions,
+            op.regions.len() == info.regions || info.regions == ANY_REGIONS,
             "region-count",
             "{} has {} regions, not {}",
             info.name,
@@ -296,12 +321,13 @@ impl Walk<'_> {
     }
 }
 
-/// The terminator of a function's body (`None`) or of a region.
-fn terminator(f: &Function, parent: Option<(Op, usize)>) -> Opcode {
-    match parent {
-        None => Opcode::Return,
-        Some((op, 0)) if f.ops[op].opcode == Opcode::While => Opcode::Condition,
-        Some(_) => Opcode::Yield,
+/// The terminators that a function's body (`None`) or a region may have; the usual one first.
+fn terminators(f: &Function, parent: Option<(Op, usize)>) -> &'static [Opcode] {
+    match parent.map(|(op, region)| (f.ops[op].opcode, region)) {
+        None => &[Opcode::Return, Opcode::Blocks],
+        Some((Opcode::While, 0)) => &[Opcode::Condition],
+        Some((Opcode::Blocks, _)) => &[Opcode::Branch, Opcode::BranchIf, Opcode::Return],
+        Some(_) => &[Opcode::Yield],
     }
 }
 

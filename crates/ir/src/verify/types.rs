@@ -13,6 +13,11 @@ use crate::types::{Dim, TileType, Type};
 
 /// Checks an operation whose structure is sound.
 pub(super) fn check(cx: &Cx<'_>, op: &OpData) -> Check {
+    if cx.assembles() && cx.in_kernel() { super::device::check(cx, op) } else { common(cx, op) }
+}
+
+/// The rules that hold whoever asks.
+pub(super) fn common(cx: &Cx<'_>, op: &OpData) -> Check {
     match op.opcode {
         C::For => for_loop(cx, op),
         C::If => branch(cx, op),
@@ -257,7 +262,7 @@ fn flows(cx: &Cx<'_>, from: &Type, to: &Type) -> bool {
     }
 }
 
-fn carried(cx: &Cx<'_>, what: &str, from: &[Value], to: &[Value]) -> Check {
+pub(super) fn carried(cx: &Cx<'_>, what: &str, from: &[Value], to: &[Value]) -> Check {
     ensure!(from.len() == to.len(), "carried-types", "{what}: {} values for {}", from.len(), to.len());
     for (i, (&a, &b)) in from.iter().zip(to).enumerate() {
         let (a, b) = (cx.ty(a), cx.ty(b));
@@ -267,7 +272,7 @@ fn carried(cx: &Cx<'_>, what: &str, from: &[Value], to: &[Value]) -> Check {
 }
 
 /// The values that a region's terminator passes on; none if it has no such terminator (an error of its own).
-fn passed<'a>(cx: &Cx<'a>, op: &OpData, region: usize, terminator: C) -> Option<&'a [Value]> {
+pub(super) fn passed<'a>(cx: &Cx<'a>, op: &OpData, region: usize, terminator: C) -> Option<&'a [Value]> {
     let block = &cx.function.blocks[op.regions[region]];
     let last = &cx.function.ops[*block.ops.last()?];
     (last.opcode == terminator

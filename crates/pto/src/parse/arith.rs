@@ -24,24 +24,26 @@ impl Body<'_, '_, '_> {
                 let ty = self.f.ty(b).clone();
                 return Ok(Some(self.make(C::Select, &[&[condition], &[a], &[b]], &[], &[ty], Attrs::default())));
             }
+            "builtin.unrealized_conversion_cast" => {
+                let from = self.p.mark();
+                let value = self.value()?;
+                if self.f.ty(value).as_scalar().is_none() {
+                    self.types_of(&[value])?;
+                    self.p.c.expect("to")?;
+                    let ty = self.p.ty()?;
+                    return Ok(Some(self.make(C::Reinterpret, &[&[value]], &[], &[ty], Attrs::default())));
+                }
+                self.p.c.seek(from);
+                return self.conversion(short, start).map(Some);
+            }
             "negf" => {
                 let a = self.value()?;
                 self.types_of(&[a])?;
                 let ty = self.f.ty(a).clone();
                 return Ok(Some(self.make(C::ScalarNeg, &[&[a]], &[], &[ty], Attrs::default())));
             }
-            "index_cast"
-            | "index_castui"
-            | "trunci"
-            | "extsi"
-            | "extui"
-            | "sitofp"
-            | "uitofp"
-            | "fptosi"
-            | "fptoui"
-            | "extf"
-            | "truncf"
-            | "builtin.unrealized_conversion_cast" => return self.conversion(short, start).map(Some),
+            "index_cast" | "index_castui" | "trunci" | "extsi" | "extui" | "sitofp" | "uitofp" | "fptosi"
+            | "fptoui" | "extf" | "truncf" => return self.conversion(short, start).map(Some),
             _ => {}
         }
         let Some((opcode, unsigned)) = binary(short) else { return Err(self.unsupported(start, name)) };
@@ -84,6 +86,9 @@ impl Body<'_, '_, '_> {
             c.blank();
             c.offset()
         };
+        if c.clone().eat("dense") {
+            return self.counts();
+        }
         let (attr, dtype) = if c.eat("true") {
             (Attr::Bool(true), DType::Bool)
         } else if c.eat("false") {
@@ -110,6 +115,34 @@ impl Body<'_, '_, '_> {
             self.p.c.expect("i1")?;
         }
         Ok(self.make(C::Const, &[], &[], &[Type::Scalar(dtype)], attrs([("value", attr)])))
+    }
+
+    /// `dense<[1, 2, 3, 4]> : vector<4xi16>`, or one number for all four.
+    fn counts(&mut self) -> Result<Op> {
+        let start = self.p.mark();
+        self.p.c.expect("dense")?;
+        self.p.c.expect("<")?;
+        let mut values = Vec::new();
+        let several = self.p.c.eat("[");
+        loop {
+            values.push(self.p.c.integer("a count")?);
+            if !several || !self.p.c.eat(",") {
+                break;
+            }
+        }
+        if several {
+            self.p.c.expect("]")?;
+        } else {
+            values = vec![values[0]; 4];
+        }
+        self.p.c.expect(">")?;
+        self.p.c.expect(":")?;
+        let ty = self.p.ty()?;
+        if ty != Type::Opaque(ir::Opaque::Counts) || values.len() != 4 {
+            let message = "a constant of several numbers is four counts, vector<4xi16>".to_owned();
+            return Err(self.p.c.error_from(start, "unsupported-type", message));
+        }
+        Ok(self.make(C::CountsConst, &[], &[], &[ty], attrs([("value", Attr::Ints(values))])))
     }
 
     fn compare(&mut self, start: usize) -> Result<Op> {

@@ -58,6 +58,10 @@ impl Attributes {
         }
     }
 
+    pub(super) fn extend(&mut self, other: Attributes) {
+        self.0.extend(other.0);
+    }
+
     pub(super) fn int(&self, name: &str) -> Option<i64> {
         match self.get(name) {
             Some(Item::Int(v)) => Some(*v),

@@ -114,6 +114,74 @@ impl Body<'_, '_, '_> {
         Ok(Some(op))
     }
 
+    /// A region that runs once, `-> T { … }` or `{ … } : T`, and what it yields.
+    pub(super) fn yielding(&mut self, opcode: C) -> Result<Option<Op>> {
+        let mut types = if self.p.c.eat("->") { self.type_list()? } else { Vec::new() };
+        let op = self.make(opcode, &[], &[], &[], Attrs::default());
+        self.region(op, Vec::new(), false)?;
+        if self.p.c.eat(":") {
+            types = vec![self.p.ty()?];
+            while self.p.c.eat(",") {
+                types.push(self.p.ty()?);
+            }
+        }
+        self.add_results(op, types);
+        Ok(Some(op))
+    }
+
+    /// `(%a, …) : (T, …) -> ()`
+    pub(super) fn yields(&mut self) -> Result<Option<Op>> {
+        self.p.c.expect("(")?;
+        let values = if self.p.c.peek() == Some('%') { self.values()? } else { Vec::new() };
+        self.p.c.expect(")")?;
+        self.p.c.expect(":")?;
+        self.p.c.expect("(")?;
+        self.listed_types(&values)?;
+        self.p.c.expect(")")?;
+        self.p.c.expect("->")?;
+        self.type_list()?;
+        Ok(Some(self.make(C::Yield, &[&values], &[], &[], Attrs::default())))
+    }
+
+    /// `<<<32, 1, 1>>>`, each at least 1.
+    pub(super) fn grid(&mut self) -> Result<Vec<i64>> {
+        self.p.c.expect("<<<")?;
+        let mut grid = Vec::new();
+        loop {
+            let start = self.p.mark();
+            let n = self.p.c.integer("a number of threads")?;
+            if n < 1 {
+                return Err(self.p.c.error_from(start, "attribute-value", format!("a launch of {n} threads")));
+            }
+            grid.push(n);
+            if !self.p.c.eat(",") {
+                break;
+            }
+        }
+        self.p.c.expect(">>>")?;
+        Ok(grid)
+    }
+
+    /// `@f<<<%x, %y, %z>>>(%a) : (T) -> ()`
+    pub(super) fn launch(&mut self) -> Result<Op> {
+        self.p.c.expect("@")?;
+        let callee = self.p.symbol_text()?;
+        self.p.c.expect("<<<")?;
+        let grid = self.values()?;
+        self.p.c.expect(">>>")?;
+        self.p.c.expect("(")?;
+        let args = if self.p.c.peek() == Some('%') { self.values()? } else { Vec::new() };
+        self.p.c.expect(")")?;
+        self.p.c.expect(":")?;
+        self.p.c.expect("(")?;
+        self.listed_types(&args)?;
+        self.p.c.expect(")")?;
+        self.p.c.expect("->")?;
+        self.type_list()?;
+        let list = ir::builder::attrs([("callee", ir::Attr::Symbols(vec![callee]))]);
+        Ok(self.make(C::SimtLaunch, &[&grid, &args], &[], &[], list))
+    }
+
     /// `@f(%a) : (T) -> T`
     pub(super) fn call(&mut self) -> Result<Option<Op>> {
         self.p.c.expect("@")?;

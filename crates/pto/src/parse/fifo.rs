@@ -152,6 +152,7 @@ impl Body<'_, '_, '_> {
     }
 
     pub(super) fn pop(&mut self, opcode: C) -> Result<Op> {
+        let start = self.p.mark();
         // Before the attributes; `valid` after them says the same.
         let mut given = if self.p.c.eat("(") { self.values()? } else { Vec::new() };
         if !given.is_empty() {
@@ -166,6 +167,12 @@ impl Body<'_, '_, '_> {
         if matches!(ty, Type::View(_)) && subblock.is_empty() && given.is_empty() {
             let opcode = if opcode == C::TPopFromAic { C::TPopViewFromAic } else { C::TPopViewFromAiv };
             return Ok(self.make(opcode, &[], &[], &[ty], list));
+        }
+        if let (false, Some(t)) = (given.is_empty(), ty.as_tile())
+            && t.valid.iter().any(|d| d.known().is_some())
+        {
+            let message = format!("pto.{} is given extents that its type has already", opcode.name());
+            return Err(self.p.c.error_from(start, "valid-operands", message));
         }
         let (row, col) = self.extents(&given, &ty)?;
         Ok(self.make(opcode, &[&row, &col, &subblock], &[], &[ty], list))

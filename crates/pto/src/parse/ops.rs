@@ -20,6 +20,8 @@ struct Dps {
     inner: Attributes,
     attrs: Attributes,
     valid: Vec<Value>,
+    /// Along which axis a mask pattern is; rows if it is not said.
+    columns: bool,
 }
 
 impl Body<'_, '_, '_> {
@@ -79,18 +81,21 @@ impl Body<'_, '_, '_> {
                 self.make(C::ArrayCreate, &[], &[], &[ty], Attrs::default())
             }
             "local_array_get" => {
-                let (array, index) = self.element()?;
+                let (array, indices) = self.array_element()?;
                 self.types_of(&[array])?;
                 let ty = self.arrow()?;
-                self.make(C::ArrayGet, &[&[array], &[index]], &[], &[ty], Attrs::default())
+                let opcode = if indices.len() == 1 { C::ArrayGet } else { C::ArrayGetAt };
+                self.make(opcode, &[&[array], &indices], &[], &[ty], Attrs::default())
             }
             "local_array_set" => {
-                let (array, index) = self.element()?;
+                let (array, indices) = self.array_element()?;
                 self.p.c.expect(",")?;
                 let value = self.value()?;
                 self.types_of(&[array, value])?;
-                self.make(C::ArraySet, &[&[array], &[index], &[value]], &[], &[], Attrs::default())
+                let opcode = if indices.len() == 1 { C::ArraySet } else { C::ArraySetAt };
+                self.make(opcode, &[&[array], &indices, &[value]], &[], &[], Attrs::default())
             }
+            "simt_launch" => self.launch()?,
             "get_block_idx" | "get_block_num" | "get_subblock_idx" | "get_subblock_num" => {
                 let ty = if self.p.c.eat("->") || self.p.c.eat(":") { self.p.ty()? } else { Type::Scalar(DType::I64) };
                 let opcode = match name {
@@ -148,6 +153,12 @@ impl Body<'_, '_, '_> {
         Ok((a, index))
     }
 
+    /// `%a[%i, …]`
+    fn array_element(&mut self) -> Result<(Value, Vec<Value>)> {
+        let a = self.value()?;
+        Ok((a, self.bracketed()?))
+    }
+
     pub(super) fn arrow(&mut self) -> Result<Type> {
         self.p.c.expect("->")?;
         self.p.ty()
@@ -184,9 +195,12 @@ impl Body<'_, '_, '_> {
         let mut attrs = Attrs::default();
         if self.p.c.peek() == Some('{') {
             let list = self.p.attributes()?;
-            list.only(&self.p.c, &["layout"])?;
-            if let Some(item) = list.get("layout") {
-                self.set_attr(C::MakeTensorView.info(), "layout", item, &mut attrs, start)?;
+            let names = ["layout", "pto.inferred_layout"];
+            list.only(&self.p.c, &names)?;
+            for name in names {
+                if let Some(item) = list.get(name) {
+                    self.set_attr(C::MakeTensorView.info(), name, item, &mut attrs, start)?;
+                }
             }
         }
         self.p.c.expect(":")?;
@@ -308,13 +322,17 @@ impl Body<'_, '_, '_> {
             self.types_of(&[value])?;
             ins.push(value);
         }
+        let mut columns = false;
         if self.p.c.eat(",") {
             let start = self.p.mark();
-            let axis = self.p.c.string()?;
-            if axis != "row" {
-                let message = format!("a mask pattern along {axis:?} is not supported; along \"row\" is");
-                return Err(self.p.c.error_from(start, "unsupported-op", message));
-            }
+            columns = match self.p.c.string()?.as_str() {
+                "row" => false,
+                "col" => true,
+                axis => {
+                    let message = format!("a mask pattern is along \"row\" or \"col\", not {axis:?}");
+                    return Err(self.p.c.error_from(start, "attribute-value", message));
+                }
+            };
         }
         self.p.c.expect(")")?;
         self.p.c.expect("outs")?;
@@ -325,7 +343,7 @@ impl Body<'_, '_, '_> {
         let attrs = if self.p.c.peek() == Some('{') { self.p.attributes()? } else { Attributes::default() };
         self.no_trailing()?;
         let valid = if self.p.c.eat("tw.valid") { self.bracketed()? } else { Vec::new() };
-        Ok(Dps { ins, outs, no_tmp, inner, attrs, valid })
+        Ok(Dps { ins, outs, no_tmp, inner, attrs, valid, columns })
     }
 
     /// Takes a comma before another operand with its type.
@@ -419,6 +437,9 @@ impl Body<'_, '_, '_> {
     /// Of the forms that share a name, the one with these operands.
     fn form(&self, opcode: C, dps: &Dps) -> C {
         match opcode {
+            C::MGather if dps.ins.len() > 2 || dps.ins.get(1).is_some_and(|&v| self.f.ty(v).as_tile().is_none()) => {
+                C::MGatherStaged
+            }
             C::TStore if dps.ins.len() > 1 => C::TStoreFix,
             C::TMov if dps.ins.len() > 1 => C::TMovFix,
             C::TExtract if dps.ins.len() > 3 => C::TExtractFix,
@@ -444,14 +465,19 @@ impl Body<'_, '_, '_> {
             C::TRandom => (&["rounds"], &[]),
             C::TGatherMask | C::TScatterMask => (&["maskPattern"], &[]),
             C::TMrgSortLists => (&["exhausted"], &[]),
-            C::MGather => (&[], &["coalesce", "gatherOob"]),
+            C::MGather | C::MGatherStaged => (&[], &["coalesce", "gatherOob"]),
             C::MScatter => (&[], &["coalesce", "scatterOob", "scatterAtomicOp"]),
             C::TStore => (&[], &["atomicType"]),
             C::TCi => (&[], &["descending"]),
             C::TFillPad => (&[], &["tw.pad"]),
             _ => (&[], &[]),
         };
-        let plain: Vec<&'static str> = plain(opcode).collect();
+        if opcode == C::TFillPad && dps.attrs.get("mode").is_some() {
+            let message = "how pto.tfillpad fills follows from shapes and addresses; it has no mode".to_owned();
+            return Err(self.p.c.error_from(start, "attribute-unknown", message));
+        }
+        let plain: Vec<&'static str> =
+            plain(opcode).filter(|n| !matches!(*n, "mode" | "out_of_range" | "axis")).collect();
         dps.inner.only(&self.p.c, &[inner, &plain].concat())?;
         let marks: Vec<&'static str> = opcode.info().marks().iter().map(|mark| mark.name).collect();
         dps.attrs.only(&self.p.c, &[outer, &plain, &marks].concat())?;
@@ -499,10 +525,20 @@ impl Body<'_, '_, '_> {
                     return refuse(format!("there is no mask pattern `{word}`; there are {}", PATTERNS.join(", ")));
                 };
                 list.set("pattern", Attr::Int(pattern as i64 + 1));
+                if dps.columns {
+                    list.set("axis", Attr::Word("col".into()));
+                }
             }
             C::TMrgSortLists if dps.inner.bool("exhausted") == Some(true) => list.set("exhausted", Attr::Bool(true)),
-            C::MGather | C::MScatter => {
-                list.set("mode", Attr::Word(dps.attrs.word("coalesce").unwrap_or("elem").to_owned()));
+            C::MGather | C::MGatherStaged | C::MScatter => {
+                let mode = dps.attrs.word("coalesce");
+                let plain =
+                    ["scatterOob", "scatterAtomicOp", "scatterConflict"].iter().all(|n| dps.attrs.get(n).is_none());
+                if mode.is_none() && (opcode != C::MScatter || !plain) {
+                    let message = format!("pto.{} needs the attribute `coalesce`", opcode.name());
+                    return Err(self.p.c.error_from(start, "attribute-missing", message));
+                }
+                list.set("mode", Attr::Word(mode.unwrap_or("elem").to_owned()));
                 let order = dps.attrs.word("gatherOob").or(dps.attrs.word("scatterOob")).filter(|w| *w != "undefined");
                 if let Some(word) = order {
                     list.set("out_of_range", Attr::Word(word.to_owned()));

@@ -44,6 +44,61 @@ impl Printer<'_> {
                 let dtype = self.f.ty(all[0]).as_scalar().unwrap_or(DType::Index);
                 format!("arith.{} {} : {}", arith_name(opcode, dtype), self.list(all), element_name(dtype))
             }
+            C::CountsConst => {
+                let list: Vec<String> = op.attrs.ints("value").unwrap_or(&[]).iter().map(i64::to_string).collect();
+                format!("arith.constant dense<[{}]> : {}", list.join(", "), self.types(&op.results))
+            }
+            C::Reinterpret => format!(
+                "builtin.unrealized_conversion_cast {} : {} to {}",
+                self.list(all),
+                self.types(all),
+                self.types(&op.results)
+            ),
+            C::Branch => format!("cf.br {}", self.successor(op.attrs.int("target"), op.named("values"))),
+            C::BranchIf => {
+                let values = op.named("values");
+                let taken = op.attrs.int("taken").and_then(|n| usize::try_from(n).ok()).unwrap_or(0).min(values.len());
+                let (yes, no) = values.split_at(taken);
+                format!(
+                    "cf.cond_br {}, {}, {}",
+                    self.v(one("condition")),
+                    self.successor(op.attrs.int("target"), yes),
+                    self.successor(op.attrs.int("other"), no)
+                )
+            }
+            C::SimtLaunch => {
+                let callee = op.attrs.symbols("callee").and_then(|s| s.first()).map_or("", String::as_str);
+                let (grid, args) = (op.named("grid"), op.named("args"));
+                format!(
+                    "pto.simt_launch @{}<<<{}>>>({}) : ({}) -> ()",
+                    symbol(callee),
+                    self.list(grid),
+                    self.list(args),
+                    self.types(args)
+                )
+            }
+            C::ArrayGetAt => {
+                let array = one("array");
+                format!(
+                    "pto.local_array_get {}[{}] : {} -> {}",
+                    self.v(array),
+                    self.list(op.named("indices")),
+                    self.ty(array),
+                    self.types(&op.results)
+                )
+            }
+            C::ArraySetAt => {
+                let [array, value] = [one("array"), one("value")];
+                format!(
+                    "pto.local_array_set {}[{}], {} : {}, {}",
+                    self.v(array),
+                    self.list(op.named("indices")),
+                    self.v(value),
+                    self.ty(array),
+                    self.ty(value)
+                )
+            }
+            C::MGatherStaged => self.dps("mgather", all, "", op),
             C::ArrayCreate => format!("pto.declare_local_array -> {}", self.types(&op.results)),
             C::ArrayGet => {
                 let [array, index] = [one("array"), one("index")];
@@ -71,10 +126,11 @@ impl Printer<'_> {
                 self.v(one("ptr")),
                 self.list(op.named("shape")),
                 self.list(op.named("strides")),
-                op.attrs
-                    .get("layout")
-                    .map(|l| format!(" {{layout = {}}}", format::attr(op.opcode, "layout", l)))
-                    .unwrap_or_default(),
+                braces(
+                    ["layout", "pto.inferred_layout"]
+                        .iter()
+                        .filter_map(|n| { Some(format!("{n} = {}", format::attr(op.opcode, n, op.attrs.get(n)?))) })
+                ),
                 self.types(&op.results)
             ),
             C::PartitionView => format!(
@@ -181,9 +237,10 @@ impl Printer<'_> {
                 let pattern = op.attrs.int("pattern").and_then(pattern_name).unwrap_or("?");
                 let marks: Vec<String> = marks(op).collect();
                 format!(
-                    "pto.{name} ins({}, {{maskPattern = #pto.mask_pattern<{pattern}>}} : {}, \"row\") outs({} : {}){}",
+                    "pto.{name} ins({}, {{maskPattern = #pto.mask_pattern<{pattern}>}} : {}, \"{}\") outs({} : {}){}",
                     self.list(all),
                     self.types(all),
+                    op.attrs.word("axis").unwrap_or("row"),
                     self.list(&op.dests),
                     self.types(&op.dests),
                     if marks.is_empty() { String::new() } else { format!(" {{{}}}", marks.join(", ")) }
@@ -291,6 +348,12 @@ impl Printer<'_> {
         }
     }
 
+    /// A block to go to, with its arguments.
+    fn successor(&self, target: Option<i64>, values: &[Value]) -> String {
+        let label = format!("^bb{}", target.unwrap_or(0));
+        if values.is_empty() { label } else { format!("{label}({} : {})", self.list(values), self.types(values)) }
+    }
+
     /// Which vector core of the cluster an end of a FIFO is for, if it is said.
     fn subblock(&self, op: &OpData) -> String {
         op.named("subblock").first().map(|&v| format!(" aiv_subblockid({})", self.v(v))).unwrap_or_default()
@@ -375,9 +438,9 @@ impl Printer<'_> {
             C::TStore if op.attrs.word("atomic").is_some() => {
                 attrs.push("atomicType = #pto<atomic_type atomic_add>".to_owned());
             }
-            C::MGather | C::MScatter => {
+            C::MGather | C::MGatherStaged | C::MScatter => {
                 let (order, combine) = match op.opcode {
-                    C::MGather => ("gatherOob = #pto<gather_oob", None),
+                    C::MGather | C::MGatherStaged => ("gatherOob = #pto<gather_oob", None),
                     _ => ("scatterOob = #pto<scatter_oob", op.attrs.word("atomic")),
                 };
                 attrs.push(format!("coalesce = #pto<coalesce {}>", op.attrs.word("mode").unwrap_or("elem")));
@@ -396,7 +459,9 @@ impl Printer<'_> {
             }
             _ => {}
         }
-        for name in format::plain(op.opcode).filter(|name| !inner.contains(name)) {
+        for name in
+            format::plain(op.opcode).filter(|name| !inner.contains(name) && !matches!(*name, "mode" | "out_of_range"))
+        {
             attrs.extend(op.attrs.get(name).map(|v| format!("{name} = {}", format::attr(op.opcode, name, v))));
         }
         attrs.extend(marks(op));
@@ -464,6 +529,12 @@ pub(crate) fn pad_word(pad: Pad) -> &'static str {
         Pad::Max => "max",
         Pad::Min => "min",
     }
+}
+
+/// A dictionary, if there is anything in it.
+fn braces(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    if items.is_empty() { String::new() } else { format!(" {{{}}}", items.join(", ")) }
 }
 
 /// What fusion says of an operation.
