@@ -66,7 +66,7 @@ struct Epilogue<'a> {
     layout: &'a str,
 }
 
-fn init_of<'a>(f: &'a Function, id: Option<i64>) -> Option<&'a OpData> {
+fn init_of(f: &Function, id: Option<i64>) -> Option<&OpData> {
     f.walk().into_iter().map(|op| &f.ops[op]).find(|o| is_init(o.opcode) && o.attrs.int("id") == id)
 }
 

@@ -450,7 +450,7 @@ fn fill(cx: &Cx<'_>, op: &OpData) -> Option<Check> {
     let whole = TileType { valid: out.valid.clone(), pad: out.pad, ..source.clone() };
     // What is filled must be known where it is not the whole buffer.
     let known =
-        cx.program.arch == Arch::A5 || !(source.valid.contains(&Dim::Dynamic) && !out.valid.contains(&Dim::Dynamic));
+        cx.program.arch == Arch::A5 || !source.valid.contains(&Dim::Dynamic) || out.valid.contains(&Dim::Dynamic);
     Some(if whole == *out && known {
         Ok(())
     } else {
