@@ -168,8 +168,9 @@ impl Body<'_, '_, '_> {
             let opcode = if opcode == C::TPopFromAic { C::TPopViewFromAic } else { C::TPopViewFromAiv };
             return Ok(self.make(opcode, &[], &[], &[ty], list));
         }
-        if let (false, Some(t)) = (given.is_empty(), ty.as_tile())
-            && t.valid.iter().any(|d| d.known().is_some())
+        if let Some(t) = ty.as_tile()
+            && !given.is_empty()
+            && t.valid.iter().all(|d| d.known().is_some())
         {
             let message = format!("pto.{} is given extents that its type has already", opcode.name());
             return Err(self.p.c.error_from(start, "valid-operands", message));

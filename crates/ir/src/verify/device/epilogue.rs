@@ -130,9 +130,10 @@ fn split(cx: &Cx<'_>, op: &OpData) -> Check {
     ensure!((0..=4).contains(&split), "fifo-split", "a split is 0 to 4, not {split}");
     let lane = op.opcode.info().group("subblock").is_some_and(|g| !op.group(g).is_empty());
     ensure!(!lane || split != 0, "fifo-split", "{name} without a split is not for one of two cores");
-    if matches!(op.opcode, C::TPopFromAic | C::TPopFromAiv) && !op.named("valid_row").is_empty() {
-        let dynamic = cx.output(op)?.valid.iter().all(|d| d.known().is_none());
-        ensure!(dynamic, "valid-operands", "{name} is given extents that its type has already");
+    if matches!(op.opcode, C::TPopFromAic | C::TPopFromAiv) {
+        let given = op.named("valid_row").len() + op.named("valid_col").len();
+        let dynamic = cx.output(op)?.valid.iter().filter(|d| d.known().is_none()).count();
+        ensure!(given <= dynamic, "valid-operands", "{name} is given extents that its type has already");
     }
     agree(cx, op, split)?;
     let through = init_of(cx.function, op.attrs.int("id")).filter(|i| i.attrs.get("acc_push_epilogue").is_some());
