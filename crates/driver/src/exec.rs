@@ -15,6 +15,13 @@
 //! let inputs = kernel.prepare(seed)?.inputs;
 //! let outcome = exec::run(&kernel, &inputs);       // or one Session for many runs
 //! ```
+//!
+//! A [`Session`] also says in which [`Order`] instructions run: in program order, or each pipe apart, so that only the flags,
+//! barriers and tokens of the kernel order them.
+//!
+//! ```text
+//! let outcome = Session::ordered(Order::Pipes(Policy::Lazy)).run(&synced, &inputs);
+//! ```
 
 mod compare;
 mod contents;
@@ -33,6 +40,7 @@ pub use contents::{Fill, Pattern};
 pub use file::{load, program};
 pub use inputs::{Input, Inputs, Memory};
 pub use kernel::{Coverage, Kernel, Param, ParamKind, entries};
+pub use machine::{Order, Policy};
 pub use request::{Against, Answer, Given, Request, assembled};
 pub use search::Prepared;
 pub use session::{Outcome, Output, Session};

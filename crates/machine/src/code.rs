@@ -4,6 +4,8 @@
 //! a number, 0 for none; a pointer is a parameter number and an element offset ([`pointer`]). Integer operands of
 //! instructions that take "an integer" are registers of 64 bits: the decoder widens narrower types first.
 
+mod operands;
+
 use chip::Core;
 use diag::Span;
 use dtype::scalar::{BinaryOp as ScalarOp, CmpOp};
@@ -12,6 +14,7 @@ use ir::{Function, Type, Value};
 use isa::{Arg, Atomic, BinaryOp, GatherMode, OutOfRange, Pad, Pattern, Predicate, Reduce, ScatterMode, Tile, UnaryOp};
 
 use crate::group::SyncKind;
+use crate::pipes::{Pipe, Unit};
 
 pub type Reg = u32;
 pub type Pc = u32;
@@ -458,6 +461,30 @@ pub enum Inst {
         src: Reg,
     },
 
+    // Order between pipes: of no meaning where instructions run in program order (`crate::pipes`).
+    SetFlag {
+        from: Pipe,
+        to: Pipe,
+        event: Reg,
+    },
+    WaitFlag {
+        from: Pipe,
+        to: Pipe,
+        event: Reg,
+    },
+    /// Of one pipe, or of all.
+    Barrier(Option<Pipe>),
+    GetToken {
+        pipe: Pipe,
+        token: u32,
+    },
+    FreeToken {
+        pipe: Pipe,
+        token: u32,
+    },
+    /// An order that this machine does not know, and why: number of a trap.
+    UnknownOrder(u32),
+
     // Blocks and cores.
     SyncAll(SyncKind),
     InitPipe {
@@ -720,6 +747,8 @@ pub struct Code {
     pub insts: Vec<Inst>,
     /// The operation that each instruction comes from.
     pub ops: Vec<Option<ir::Op>>,
+    /// What executes each instruction, where pipes run apart.
+    pub(crate) units: Vec<Unit>,
     pub params: Vec<ParamKind>,
     pub pointers: u32,
     pub scalars: Vec<u64>,

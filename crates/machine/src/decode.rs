@@ -6,6 +6,7 @@ mod check;
 mod chosen;
 mod comm;
 mod global;
+mod pipe;
 mod scalars;
 mod tiles;
 
@@ -124,6 +125,7 @@ impl<'a> Decoder<'a> {
             profile,
             insts: Vec::new(),
             ops: Vec::new(),
+            units: Vec::new(),
             params: Vec::new(),
             pointers: 0,
             scalars: vec![0; RESERVED as usize],
@@ -270,6 +272,7 @@ impl<'a> Decoder<'a> {
     }
 
     fn emit(&mut self, inst: Inst) -> usize {
+        self.code.units.push(self.unit(&inst));
         self.code.insts.push(inst);
         self.code.ops.push(self.op);
         self.code.spans.push(self.op.and_then(|op| self.func.ops[op].span));

@@ -9,7 +9,7 @@ use isa::{Order, Tile};
 use memory::{Dims, MemoryError};
 use trace::{AccessKind, Event, Log, Meeting, Point, Region, ValueRecord, Via};
 
-use crate::code::{Code, Extent, FifoName, Inst, LoopSpec, PipeSpec, SUBBLOCK_IDX, ShapeSpec, pointer};
+use crate::code::{Code, Extent, FifoName, Inst, LoopSpec, PipeSpec, PopSpec, SUBBLOCK_IDX, ShapeSpec, pointer};
 use crate::fifo::Fifo;
 use crate::footprint::Recorder;
 use crate::frame::{Frame, ViewReg};
@@ -222,11 +222,21 @@ impl Frame {
     ///
     /// On a trap, `self.pc` is one past the instruction at fault, and the frame must not be run again.
     pub fn run(&mut self, code: &Code, m: &mut Machine<'_>) -> Result<Stop, Box<Trap>> {
-        let mut fuel = 0u32;
-        self.go(code, m, &mut fuel).map_err(Box::new)
+        loop {
+            // `None` is for single steps.
+            if let Some(stop) = self.go(code, m, false).map_err(Box::new)? {
+                return Ok(stop);
+            }
+        }
     }
 
-    fn go(&mut self, code: &Code, m: &mut Machine<'_>, fuel: &mut u32) -> Result<Stop, Trap> {
+    /// Runs one instruction; `None` if the next one may follow.
+    pub(crate) fn step(&mut self, code: &Code, m: &mut Machine<'_>) -> Result<Option<Stop>, Box<Trap>> {
+        self.go(code, m, true).map_err(Box::new)
+    }
+
+    fn go(&mut self, code: &Code, m: &mut Machine<'_>, single: bool) -> Result<Option<Stop>, Trap> {
+        let fuel = &mut 0u32;
         let profile = code.profile;
         loop {
             let inst = &code.insts[self.pc as usize];
@@ -259,7 +269,7 @@ impl Frame {
                 Inst::Jump(to) => {
                     if *to < self.pc && self.interrupted(m, fuel) {
                         self.pc -= 1;
-                        return Ok(Stop::Interrupted);
+                        return Ok(Some(Stop::Interrupted));
                     }
                     self.pc = *to;
                 }
@@ -282,15 +292,15 @@ impl Frame {
                         self.pc = l.body;
                         if self.interrupted(m, fuel) {
                             // Enough of a step back: an interrupted frame is not resumed.
-                            return Ok(Stop::Interrupted);
+                            return Ok(Some(Stop::Interrupted));
                         }
                     }
                 }
                 Inst::End => {
                     self.pc -= 1;
-                    return Ok(Stop::Done);
+                    return Ok(Some(Stop::Done));
                 }
-                Inst::Host(n) => return Ok(Stop::Host(*n)),
+                Inst::Host(n) => return Ok(Some(Stop::Host(*n))),
                 Inst::Trap(n) => return Err(Trap::new("out-of-bounds", code.traps[*n as usize].clone())),
 
                 Inst::Move { dst, src } => s!(dst) = s!(src),
@@ -530,6 +540,13 @@ impl Frame {
                 }
                 Inst::Transpose { dst, src } => isa::transpose(m.mem, t!(dst), t!(src))?,
 
+                // Here all instructions are in program order.
+                Inst::SetFlag { .. }
+                | Inst::WaitFlag { .. }
+                | Inst::Barrier(_)
+                | Inst::GetToken { .. }
+                | Inst::FreeToken { .. }
+                | Inst::UnknownOrder(_) => {}
                 Inst::SyncAll(kind) => {
                     if let Some(log) = &mut m.log {
                         log.event(Event::Meet(match kind {
@@ -538,7 +555,7 @@ impl Frame {
                             SyncKind::Vector => Meeting::Vector,
                         }));
                     }
-                    return Ok(Stop::SyncAll(*kind));
+                    return Ok(Some(Stop::SyncAll(*kind)));
                 }
                 Inst::InitPipe { spec } => self.init_pipe(&code.pipes[*spec as usize], m)?,
                 Inst::Push { fifo, split, src } => {
@@ -553,7 +570,7 @@ impl Frame {
                         }
                         Some(_) => {
                             self.pc -= 1;
-                            return Ok(Stop::Wait { fifo: name, push: true });
+                            return Ok(Some(Stop::Wait { fifo: name, push: true }));
                         }
                         None => return Err(unknown_fifo(name)),
                     }
@@ -561,24 +578,18 @@ impl Frame {
                 Inst::Pop { spec } => {
                     let spec = &code.pops[*spec as usize];
                     let name = code.fifos[spec.fifo as usize];
-                    let valid = [spec.tile.rows, spec.tile.cols];
-                    let mut region = [spec.tile.valid_rows, spec.tile.valid_cols];
-                    for i in 0..2 {
-                        if let Extent::In(reg) = spec.valid[i] {
-                            region[i] = extent("a valid extent", self.int(reg), valid[i])?;
-                        }
-                    }
+                    let valid = self.pop_extents(spec)?;
                     let core = self.scalars[SUBBLOCK_IDX as usize] as usize;
                     match find(m.fifos, name) {
                         Some(fifo) if fifo.can_pop(core) => {
-                            self.tiles[spec.dst as usize] = fifo.pop(m.mem, spec, (region[0], region[1]), core)?;
+                            self.tiles[spec.dst as usize] = fifo.pop(m.mem, spec, valid, core)?;
                             if let Some(log) = &mut m.log {
                                 log.event(Event::Pop(name.into()));
                             }
                         }
                         Some(_) => {
                             self.pc -= 1;
-                            return Ok(Stop::Wait { fifo: name, push: false });
+                            return Ok(Some(Stop::Wait { fifo: name, push: false }));
                         }
                         None => return Err(unknown_fifo(name)),
                     }
@@ -670,6 +681,9 @@ impl Frame {
                     }
                 }
             }
+            if single {
+                return Ok(None);
+            }
         }
     }
 
@@ -727,6 +741,16 @@ impl Frame {
         }
         self.tiles[a.dst as usize] = tile;
         Ok(())
+    }
+
+    /// The valid region that a pop states.
+    pub(crate) fn pop_extents(&self, spec: &PopSpec) -> Result<(u32, u32), Trap> {
+        let one = |stated: Extent, size: u32, otherwise: u32| match stated {
+            Extent::In(reg) => extent("a valid extent", self.int(reg), size),
+            Extent::Known(_) | Extent::Derived => Ok(otherwise),
+        };
+        let tile = &spec.tile;
+        Ok((one(spec.valid[0], tile.rows, tile.valid_rows)?, one(spec.valid[1], tile.cols, tile.valid_cols)?))
     }
 
     fn subview(&mut self, code: &Code, spec: u32) -> Result<(), Trap> {

@@ -182,6 +182,18 @@ impl Fifo {
         Some(whole)
     }
 
+    /// Slots of the consumer: it may have so many tiles at once.
+    fn local_slots(&self) -> usize {
+        if self.ring.is_some() { self.spec.local_slot_num } else { self.spec.slot_num }
+    }
+
+    /// What the `n`-th pop of a core yields: the tile in its slot. `None` before the slots are known.
+    pub(crate) fn popped_tile(&self, n: u64, spec: &PopSpec, valid: (u32, u32), core: usize) -> Option<Tile> {
+        let slots = self.slots? + if self.name.to_vector { core * self.stride } else { 0 };
+        let offset = slots + (n % self.local_slots() as u64) as usize * self.spec.slot_size;
+        Some(Tile { offset, ..spec.tile }.with_valid(valid.0, valid.1))
+    }
+
     /// The tile of the next ready slot, its valid region as stated or as it was pushed.
     pub(crate) fn pop(&mut self, mem: &mut [u8], spec: &PopSpec, valid: (u32, u32), core: usize) -> Result<Tile, Trap> {
         let Some(tile) = self.next(core) else {
@@ -204,18 +216,15 @@ impl Fifo {
                 ),
             ));
         }
-        let Some(slots) = self.slots else {
-            return Err(Trap::new("fifo-buffer", "a pop without a consumer buffer".to_string()));
-        };
         let ends = self.of(false, core);
         let (popped, freed) = (self.ends[ends.start].popped, self.ends[ends.start].freed);
-        let local = if self.ring.is_some() { self.spec.local_slot_num } else { self.spec.slot_num };
+        let Some(out) = self.popped_tile(popped, spec, valid, core) else {
+            return Err(Trap::new("fifo-buffer", "a pop without a consumer buffer".to_string()));
+        };
+        let local = self.local_slots();
         if popped - freed >= local as u64 {
             return Err(Trap::new("fifo-local", format!("{} tiles popped and not freed; {local} fit", local + 1)));
         }
-        let slots = slots + if self.name.to_vector { core * self.stride } else { 0 };
-        let offset = slots + (popped % local as u64) as usize * self.spec.slot_size;
-        let out = Tile { offset, ..spec.tile }.with_valid(valid.0, valid.1);
         if out.byte_len() > self.spec.slot_size {
             let (n, size) = (out.byte_len(), self.spec.slot_size);
             return Err(Trap::new("fifo-slot", format!("a tile of {n} bytes popped from slots of {size}")));
@@ -225,7 +234,7 @@ impl Fifo {
             isa::load(mem, &out, &view)?;
         } else {
             let height = tile.rows.max(1);
-            let slot = Tile::row_major(offset, tile.dtype, height, tile.pitch).with_valid(tile.rows, tile.cols);
+            let slot = Tile::row_major(out.offset, tile.dtype, height, tile.pitch).with_valid(tile.rows, tile.cols);
             if out.order != isa::Order::RowMajor || (out.pitch != tile.pitch && valid.0 > 1) {
                 isa::copy(mem, &out, &slot)?;
             }

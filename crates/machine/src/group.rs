@@ -17,6 +17,7 @@ use crate::exec::{Cluster, Machine, Stop, Trap};
 use crate::fifo::Fifo;
 use crate::frame::Frame;
 use crate::measure::Measure;
+use crate::pipes::{Order, Pipes, Scheduler};
 use crate::space;
 
 /// Which frames of a launch meet at a `syncall`.
@@ -37,7 +38,7 @@ pub enum Outcome {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum State {
+pub(crate) enum State {
     Ready,
     Done,
     Waiting { fifo: crate::code::FifoName, push: bool, core: usize },
@@ -55,17 +56,18 @@ pub struct Lane<'a> {
 }
 
 #[derive(Debug)]
-struct Running {
-    code: Arc<Code>,
-    frame: Frame,
-    state: State,
+pub(crate) struct Running {
+    pub(crate) code: Arc<Code>,
+    pub(crate) frame: Frame,
+    pub(crate) state: State,
+    pub(crate) pipes: Pipes,
     /// What it did to global memory, if that is recorded.
     log: Log,
 }
 
 /// Scratchpads. They start on a cache line: a vector across two lines costs twice.
 #[derive(Debug, Default)]
-struct Arena {
+pub(crate) struct Arena {
     /// With room to start later.
     raw: Vec<u8>,
     start: usize,
@@ -85,7 +87,7 @@ impl Arena {
         }
     }
 
-    fn bytes(&mut self) -> &mut [u8] {
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
         &mut self.raw[self.start..self.start + self.len]
     }
 }
@@ -93,10 +95,13 @@ impl Arena {
 /// One block of a launch. Made once per worker, reset for each block that it runs.
 #[derive(Debug)]
 pub struct Group {
-    lanes: Vec<Running>,
+    pub(crate) lanes: Vec<Running>,
     spare: Vec<Running>,
-    fifos: Vec<Fifo>,
-    arena: Arena,
+    pub(crate) fifos: Vec<Fifo>,
+    pub(crate) arena: Arena,
+    /// Behind the scratchpads, [`Group::SCRATCH`] bytes of what instructions have looked at before they run.
+    pub(crate) scratch: usize,
+    scheduler: Option<Scheduler>,
     cluster: Cluster,
     task: u32,
     block: u32,
@@ -110,6 +115,8 @@ pub struct Group {
     pub measures: Vec<Measure>,
     /// Whether accesses to global memory are recorded.
     pub record: bool,
+    /// In which order the instructions of a core run, from the next start on.
+    pub order: Order,
 }
 
 impl Default for Group {
@@ -125,6 +132,8 @@ impl Group {
             spare: Vec::new(),
             fifos: Vec::new(),
             arena: Arena::default(),
+            scratch: 0,
+            scheduler: None,
             cluster: Cluster::default(),
             task: 0,
             block: 0,
@@ -134,8 +143,12 @@ impl Group {
             stopped: None,
             measures: Vec::new(),
             record: false,
+            order: Order::Program,
         }
     }
+
+    /// No tile with indices is larger.
+    pub(crate) const SCRATCH: usize = 1 << 18;
 
     /// Makes this group block `block` of `blocks` of task `task`: one or two kernels (cube before vector) that share the
     /// arguments, which have been checked against their parameters. Scratchpads read as zero (semantics rule 4).
@@ -200,6 +213,7 @@ impl Group {
                     code: lane.code.clone(),
                     frame: Frame::default(),
                     state: State::Ready,
+                    pipes: Pipes::default(),
                     log: Log::default(),
                 });
                 self.lanes.push(lane);
@@ -210,10 +224,19 @@ impl Group {
             }
             running.state = State::Ready;
             running.log.clear();
+            running.pipes.reset(chip.arch);
             running.frame.reset(lane.code, base, (block, blocks), lane.subblock);
             running.frame.bind(lane.code, lane.args);
         }
         self.cluster = cluster;
+        self.scratch = total.next_multiple_of(64);
+        self.scheduler = match self.order {
+            Order::Program => None,
+            Order::Pipes(policy) => {
+                self.arena.reserve(self.scratch + Group::SCRATCH);
+                Some(Scheduler::new(policy, lanes.len(), (task as u64) << 32 | block as u64))
+            }
+        };
         self.arena.reserve(total);
         let arena = self.arena.bytes();
         for lane in &self.lanes {
@@ -279,39 +302,32 @@ impl Group {
 
     /// Runs as far as possible.
     pub fn run(&mut self, interrupt: Option<&AtomicBool>) -> Result<Outcome, Diagnostic> {
+        match self.scheduler.take() {
+            None => self.run_in_order(interrupt),
+            Some(mut scheduler) => {
+                let outcome = self.run_pipes(&mut scheduler, interrupt);
+                self.scheduler = Some(scheduler);
+                outcome
+            }
+        }
+    }
+
+    fn run_in_order(&mut self, interrupt: Option<&AtomicBool>) -> Result<Outcome, Diagnostic> {
         loop {
             let mut progress = false;
             for i in 0..self.lanes.len() {
-                let (before, rest) = self.lanes.split_at_mut(i);
-                let Some((lane, after)) = rest.split_first_mut() else { continue };
-                if let State::Waiting { fifo, push, core } = lane.state {
+                if let State::Waiting { fifo, push, core } = self.lanes[i].state {
                     let Some(f) = self.fifos.iter().find(|f| f.name == fifo) else { continue };
                     if if push { f.can_push(core) } else { f.can_pop(core) } {
-                        lane.state = State::Ready;
+                        self.lanes[i].state = State::Ready;
                     }
                 }
-                if lane.state != State::Ready {
+                if self.lanes[i].state != State::Ready {
                     continue;
                 }
                 progress = true;
-                let peer = before.first().or(after.first()).map(|l| &*l.code);
-                let mut machine = Machine {
-                    mem: self.arena.bytes(),
-                    fifos: &mut self.fifos,
-                    peer,
-                    cluster: self.cluster,
-                    interrupt,
-                    task: self.task,
-                    block: self.block,
-                    values: &mut self.values,
-                    log: self.record.then_some(&mut lane.log),
-                    recorder: None,
-                    measure: self.measures.get_mut(i),
-                };
-                let stop = lane.frame.run(&lane.code, &mut machine);
-                if self.turns.last().map_or(0, |t| t.0) < self.values.len() {
-                    self.turns.push((self.values.len(), i));
-                }
+                let stop = self.with(i, interrupt, |frame, code, machine| frame.run(code, machine));
+                let lane = &mut self.lanes[i];
                 match stop {
                     Ok(Stop::Done | Stop::Host(_)) => lane.state = State::Done,
                     Ok(Stop::SyncAll(kind)) => lane.state = State::Standing(kind),
@@ -320,19 +336,11 @@ impl Group {
                         lane.state = State::Waiting { fifo, push, core };
                     }
                     Ok(Stop::Interrupted) => return Ok(Outcome::Interrupted),
-                    Err(trap) => {
-                        let pc = lane.frame.pc.saturating_sub(1) as usize;
-                        self.stopped = lane.code.ops.get(pc).copied().flatten().map(|op| (i, op));
-                        return Err(self.fault(i, &trap));
-                    }
+                    Err(trap) => return Err(self.fault(i, &trap)),
                 }
             }
             if self.lanes.iter().all(|l| l.state == State::Done) {
-                return match self.fifos.iter().find_map(|f| f.unbalanced()) {
-                    Some(why) => Err(self
-                        .locate(Diagnostic::error("fifo-unbalanced", format!("at the end of a block, {why}")), None)),
-                    None => Ok(Outcome::Done),
-                };
+                return self.balanced();
             }
             if !progress {
                 return match self.standing().next() {
@@ -348,18 +356,63 @@ impl Group {
         self.stopped
     }
 
-    fn span(&self, lane: usize, back: u32) -> Option<Span> {
+    /// All have ended: with FIFOs as they must be.
+    pub(crate) fn balanced(&self) -> Result<Outcome, Diagnostic> {
+        match self.fifos.iter().find_map(|f| f.unbalanced()) {
+            Some(why) => {
+                Err(self.locate(Diagnostic::error("fifo-unbalanced", format!("at the end of a block, {why}")), None))
+            }
+            None => Ok(Outcome::Done),
+        }
+    }
+
+    /// Runs something of a lane.
+    pub(crate) fn with<R>(
+        &mut self,
+        i: usize,
+        interrupt: Option<&AtomicBool>,
+        run: impl FnOnce(&mut Frame, &Code, &mut Machine<'_>) -> R,
+    ) -> R {
+        let (before, rest) = self.lanes.split_at_mut(i);
+        let (lane, after) = rest.split_at_mut(1);
+        let lane = &mut lane[0];
+        let peer = before.first().or(after.first()).map(|l| &*l.code);
+        let mut machine = Machine {
+            mem: self.arena.bytes(),
+            fifos: &mut self.fifos,
+            peer,
+            cluster: self.cluster,
+            interrupt,
+            task: self.task,
+            block: self.block,
+            values: &mut self.values,
+            log: self.record.then_some(&mut lane.log),
+            recorder: None,
+            measure: self.measures.get_mut(i),
+        };
+        let result = run(&mut lane.frame, &lane.code, &mut machine);
+        if self.turns.last().map_or(0, |t| t.0) < self.values.len() {
+            self.turns.push((self.values.len(), i));
+        }
+        result
+    }
+
+    pub(crate) fn span(&self, lane: usize, back: u32) -> Option<Span> {
         let lane = &self.lanes[lane];
         lane.code.span(lane.frame.pc.saturating_sub(back))
     }
 
-    fn fault(&self, lane: usize, trap: &Trap) -> Diagnostic {
-        let d = Diagnostic::error(trap.code, trap.message.clone()).at(self.span(lane, 1), "here");
-        self.locate(d, Some(lane))
+    /// A lane does not go on: at the instruction before its `pc`.
+    pub(crate) fn fault(&mut self, n: usize, trap: &Trap) -> Diagnostic {
+        let lane = &self.lanes[n];
+        let pc = lane.frame.pc.saturating_sub(1) as usize;
+        self.stopped = lane.code.ops.get(pc).copied().flatten().map(|op| (n, op));
+        let d = Diagnostic::error(trap.code, trap.message.clone()).at(self.span(n, 1), "here");
+        self.locate(d, Some(n))
     }
 
     /// Names the block and core of an error; the task is the runtime's to add.
-    fn locate(&self, mut d: Diagnostic, lane: Option<usize>) -> Diagnostic {
+    pub(crate) fn locate(&self, mut d: Diagnostic, lane: Option<usize>) -> Diagnostic {
         let core = lane
             .map(|i| &self.lanes[i].code)
             .map_or(String::new(), |code| format!(", {} core, kernel `{}`", core_name(code), code.name));
@@ -401,7 +454,7 @@ impl Group {
     }
 }
 
-fn core_name(code: &Code) -> &'static str {
+pub(crate) fn core_name(code: &Code) -> &'static str {
     match code.core {
         Some(Core::Cube) => "cube",
         Some(Core::Vector) => "vector",

@@ -12,6 +12,9 @@
 //!
 //! A [`Group`] is one block of a launch on one cluster: the cube and/or the vector frame, joined by FIFOs, on one thread.
 //!
+//! Instructions run in program order, or ([`Order::Pipes`]) each pipe apart from the others, so that only flags, barriers and
+//! tokens order them ([`pipes`]).
+//!
 //! Each function can be decoded three ways ([`Mode`]): plain; observed, where the points of `docs/ir.md` ("Digests") report
 //! their values; and footprint, the scalar skeleton that finds out which bytes of global memory a task will touch.
 
@@ -28,6 +31,7 @@ mod group;
 mod kernel;
 mod log;
 pub mod measure;
+pub mod pipes;
 pub mod space;
 
 pub use code::{Class, Code, Inst, Mode};
@@ -37,3 +41,4 @@ pub use footprint::{Footprint, Touch};
 pub use frame::{Frame, ViewReg};
 pub use group::{Group, Lane, Outcome, SyncKind};
 pub use kernel::{Kernel, whole_region};
+pub use pipes::{Order, Policy};

@@ -6,7 +6,7 @@ use chip::Core;
 use diag::Diagnostic;
 use dtype::{DType, Scalar};
 use machine::measure::{CHUNK, Chunks, Measure};
-use machine::{Group, Lane, SyncKind};
+use machine::{Group, Lane, Order, SyncKind};
 use memory::{Arg, Buffer, View};
 use trace::ValueRecord;
 
@@ -86,11 +86,18 @@ pub struct Session {
     held: Vec<Option<Held>>,
     groups: Vec<Group>,
     measures: Vec<Measure>,
+    /// In which order the instructions of a core run. For kernels that order their pipes any order gives the same bits.
+    pub order: Order,
 }
 
 impl Session {
     pub fn new() -> Session {
         Session::default()
+    }
+
+    /// A session whose runs have this order.
+    pub fn ordered(order: Order) -> Session {
+        Session { order, ..Session::default() }
     }
 
     /// Runs to the end, or to a trap. Parameters of kernel and inputs must fit.
@@ -175,6 +182,7 @@ impl Session {
             let lanes = kernel.lanes.iter().zip(&bound);
             let lanes: Vec<Lane<'_>> =
                 lanes.map(|(l, args)| Lane { code: &l.code, args, subblock: l.subblock }).collect();
+            group.order = self.order;
             group.start_lanes(chip, &lanes, 0, (block, inputs.blocks));
         }
         let mut turn = Turn { measures: &mut self.measures, values };

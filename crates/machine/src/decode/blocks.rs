@@ -20,11 +20,10 @@ impl<'a> Decoder<'a> {
                 };
                 self.emit(Inst::SyncAll(kind));
             }
-            // They order what happens on different pipes, or in different caches; here that happens in program order, in
-            // one memory.
+            // In one memory there is nothing to forget or to announce.
+            Opcode::CacheInvalid | Opcode::SetFfts => {}
             Opcode::Barrier
             | Opcode::FenceBarrierAll
-            | Opcode::CacheInvalid
             | Opcode::SetFlag
             | Opcode::WaitFlag
             | Opcode::SetFlagDyn
@@ -33,8 +32,7 @@ impl<'a> Decoder<'a> {
             | Opcode::WaitEvent
             | Opcode::GetBuf
             | Opcode::RlsBuf
-            | Opcode::TSync
-            | Opcode::SetFfts => {}
+            | Opcode::TSync => self.order(data),
             Opcode::AicInitializePipe | Opcode::AivInitializePipe => self.init_pipe(data)?,
             Opcode::ReserveBuffer => self.reserve_buffer(data)?,
             Opcode::ImportReservedBuffer => {
