@@ -80,7 +80,7 @@ pub struct Bytes {
 
 impl Finding {
     pub fn diagnostic(&self) -> Diagnostic {
-        let mut d = Diagnostic::finding(self.rule, self.message.clone());
+        let mut d = Diagnostic::finding(self.rule, self.message.clone()).about(self.first.name);
         d = d.at(self.first.span, format!("`{}` {}", self.first.name, self.first.role));
         if let Some(second) = &self.second {
             d = d.also(second.span, format!("`{}` {}", second.name, second.role));

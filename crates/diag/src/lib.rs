@@ -1,8 +1,10 @@
 //! Diagnostics as data: spans, structured errors, and the one renderer that turns them into text.
 //!
 //! Passes, checkers and the front end return [`Diagnostic`] values; nothing formats its own message for the user's
-//! terminal. [`render`] is called at the edges (command line, Python) only.
+//! terminal. [`render`] is called at the edges (command line, Python) only; [`mlir::render`] is the same for who reads
+//! what an MLIR tool writes.
 
+pub mod mlir;
 mod render;
 mod source;
 
@@ -43,6 +45,8 @@ pub struct Diagnostic {
     /// A stable name for the rule, in kebab case (`dtype-mismatch`); tests and documentation refer to it.
     pub code: &'static str,
     pub message: String,
+    /// The operation it is about, as the op table calls it.
+    pub op: Option<&'static str>,
     /// The place where it happened, if it has one.
     pub primary: Option<Label>,
     /// Other places that explain it (an earlier definition, the other operation of a pair, the call site).
@@ -58,6 +62,7 @@ impl Diagnostic {
             kind: Kind::Invalid,
             code,
             message: message.into(),
+            op: None,
             primary: None,
             secondary: Vec::new(),
             notes: Vec::new(),
@@ -75,6 +80,12 @@ impl Diagnostic {
 
     pub fn warning(code: &'static str, message: impl Into<String>) -> Diagnostic {
         Diagnostic { severity: Severity::Warning, ..Diagnostic::error(code, message) }
+    }
+
+    /// The same, about one operation.
+    pub fn about(mut self, op: &'static str) -> Diagnostic {
+        self.op = Some(op);
+        self
     }
 
     pub fn at(mut self, span: Option<Span>, text: impl Into<String>) -> Diagnostic {

@@ -61,11 +61,8 @@ struct Text {
 
 impl Text {
     fn load(sources: &Sources, label: &Label) -> Option<Text> {
-        let SourceFile { path, text, first_line } = sources.get(label.span.file)?;
-        let text = match text {
-            Some(text) => text.to_string(),
-            None => std::fs::read_to_string(path).ok()?,
-        };
+        let SourceFile { path, first_line, .. } = sources.get(label.span.file)?;
+        let text = sources.text(label.span.file)?.to_string();
         let line_starts: Vec<usize> =
             std::iter::once(0).chain(text.char_indices().filter(|(_, c)| *c == '\n').map(|(i, _)| i + 1)).collect();
         let first_line = *first_line as usize;

@@ -62,6 +62,12 @@ impl Sources {
         self.files.iter().enumerate().map(|(i, f)| (FileId(i as u32), f))
     }
 
+    /// The text of a file, read from disk if it is not at hand.
+    pub fn text(&self, id: FileId) -> Option<Arc<str>> {
+        let file = self.get(id)?;
+        file.text.clone().or_else(|| Some(std::fs::read_to_string(&file.path).ok()?.into()))
+    }
+
     /// `file:line:col` of a span.
     pub fn place(&self, span: Span) -> String {
         let path = self.get(span.file).map_or("?", |f| f.path.as_str());

@@ -216,11 +216,10 @@ impl<'a> Cx<'a> {
 
     fn diagnostic(&self, op: Op, fault: Fault) -> Diagnostic {
         let data = &self.function.ops[op];
-        Diagnostic::error(fault.code, fault.message).at(data.span, "in this operation").note(format!(
-            "in @{}: {}",
-            self.function.name,
-            print_op(self.function, op)
-        ))
+        Diagnostic::error(fault.code, fault.message)
+            .about(data.opcode.name())
+            .at(data.span, "in this operation")
+            .note(format!("in @{}: {}", self.function.name, print_op(self.function, op)))
     }
 }
 

@@ -12,11 +12,13 @@
 //! What the dialect has no word for is a discardable attribute `tw.…`: the direction of a pointer parameter, the kind of
 //! a loop. Unsigned scalars keep their signedness in the type (`ui32`).
 
+mod dialect;
 mod format;
 mod legal;
 mod parse;
 mod print;
 mod types;
 
+pub use dialect::dialect_name;
 pub use parse::{parse, parse_for, parse_located};
 pub use print::{print, print_without};
