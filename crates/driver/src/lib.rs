@@ -10,6 +10,7 @@
 //! compare them. A program can be saved to a folder and loaded back; nothing but that folder is needed to run it.
 
 mod artifact;
+pub mod assemble;
 mod checks;
 mod compile;
 pub mod exec;
