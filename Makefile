@@ -4,14 +4,15 @@
 #   make bench     compile times, run times and rates, as docs/benchmarks.md has them
 #   make lint      formatting and lints
 #   make upstream  unmodified upstream scripts from the checkout in $TILEWRIGHT_UPSTREAM
+#   make upstream-ptoas  upstream's .pto files and tests of its assembler, from the same folder
 
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PY := python tests examples benches
+PY := python tests examples benches build_backend
 SOURCES := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock pyproject.toml
 
-.PHONY: setup demo test bench lint upstream wheel clean
+.PHONY: setup demo test bench lint upstream upstream-ptoas wheel clean
 
 setup: $(VENV)/built
 
@@ -21,6 +22,7 @@ $(VENV)/ready: pyproject.toml
 	touch $@
 
 $(VENV)/built: $(VENV)/ready $(SOURCES)
+	$(BIN)/python build_backend/tilewright_build.py
 	VIRTUAL_ENV=$(abspath $(VENV)) $(BIN)/maturin develop --release
 	touch $@
 
@@ -42,11 +44,16 @@ lint: $(VENV)/ready
 	$(BIN)/ruff check $(PY)
 
 wheel: $(VENV)/ready
+	$(BIN)/python build_backend/tilewright_build.py
 	$(BIN)/maturin build --release --out dist
 
 upstream:
 	@if [ -d "$$TILEWRIGHT_UPSTREAM/pypto-lib" ]; then $(MAKE) --no-print-directory wheel; fi
 	@$(PYTHON) tests/upstream/run.py
 
+upstream-ptoas:
+	@cargo build --release --quiet -p cli --bin ptoas
+	@$(PYTHON) tests/upstream/ptoas.py
+
 clean:
-	rm -rf $(VENV) dist target build_output
+	rm -rf $(VENV) dist target build_output python/data/scripts

@@ -123,6 +123,9 @@ def main():
         print("\nRates of tile instructions (one core):\n", flush=True)
         cargo_example("isa", "rates")
 
+    print("\nThe assembler:\n", flush=True)
+    subprocess.run([sys.executable, ROOT / "benches/ptoas.py"], check=True)
+
 
 if __name__ == "__main__":
     main()

@@ -117,7 +117,8 @@ fn values<'a>(
         Takes::Value(word) => std::slice::from_ref(word),
         Takes::Values(words) => words,
     };
-    let all: Vec<String> = attached.into_iter().chain(rest.cloned().take(words.len())).take(words.len()).collect();
+    let more = rest.take(words.len()).cloned();
+    let all: Vec<String> = attached.into_iter().chain(more).take(words.len()).collect();
     match words.get(all.len()) {
         None => Ok(all),
         Some(missing) => Err(format!("{} needs {missing}", spelled(flag))),
