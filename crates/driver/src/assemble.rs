@@ -21,10 +21,11 @@ use std::time::{Duration, Instant};
 use assemble::pass::{Pass, Settings, Sync, passes};
 use chip::Arch;
 use control::Control;
-use diag::{Diagnostic, Kind, Severity};
+use diag::{Diagnostic, Kind, Severity, Sources};
 use ir::{FunctionKind, Program};
 
-pub use crate::exec::load as read;
+use crate::compile::Failure;
+use crate::exec::program;
 pub use checkers::{Check, judge};
 
 /// What is asked of the assembler.
@@ -83,10 +84,36 @@ impl Assembled {
     }
 }
 
-/// A program as `.pto` text: everything but the host.
+/// Reads a kernel file. `arch` goes before the architecture that the text names, which goes before A3. Operations without
+/// a location have their place in the text, which is the first of the program's sources.
+///
+/// # Errors
+/// All that is wrong with the text, with spans into it.
+pub fn read(text: &str, path: &str, arch: Option<Arch>) -> Result<Program, Failure> {
+    let mut sources = Sources::default();
+    match pto::parse_located(text, path, arch, &mut sources) {
+        Err(errors) => Err(Failure { errors, sources }),
+        Ok(functions) => {
+            let named = || text.split("pto.target_arch").nth(1)?.split('"').nth(1)?.parse().ok();
+            Ok(program(functions, arch.or_else(named).unwrap_or(Arch::A2a3), sources))
+        }
+    }
+}
+
+/// A program as `.pto` text: everything but the host. Places in the text that it was read from are left out: they are
+/// those of another text now.
 pub fn text(program: &Program) -> String {
     let ids: Vec<_> = program.functions.iter().map(|(id, _)| id).filter(|&id| id != program.entry).collect();
-    pto::print(program, &ids)
+    let own = program.sources.files().next().filter(|(_, f)| f.text.is_some());
+    pto::print_without(program, &ids, own.map(|(id, _)| id))
+}
+
+/// The rules of kernel files.
+///
+/// # Errors
+/// All breaches, with spans.
+pub fn verify(program: &Program) -> Result<(), Vec<Diagnostic>> {
+    ir::verify::assembler(program)
 }
 
 /// Verifies a program and runs the passes that `request` asks for.
@@ -95,7 +122,7 @@ pub fn assemble(program: Program, request: &Request) -> Assembled {
     let start = Instant::now();
     let settings = settle(&program, request.settings, &mut done);
     if done.errors.is_empty()
-        && let Err(errors) = ir::verify::verify(&program)
+        && let Err(errors) = verify(&program)
     {
         done.errors = errors;
     }
@@ -138,7 +165,7 @@ impl Assembled {
         let mut checks = Vec::new();
         if check {
             // A program that breaks the rules cannot be judged by who relies on them.
-            match ir::verify::verify(&program) {
+            match verify(&program) {
                 Ok(()) => checks = checkers::of_pass(pass, before, &program),
                 Err(errors) => broken = errors,
             }

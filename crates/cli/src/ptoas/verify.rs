@@ -26,7 +26,7 @@ fn load(path: &str, arch: Option<Arch>, streams: &mut Streams) -> Option<Program
             return None;
         }
     };
-    if let Err(errors) = ir::verify::verify(&program) {
+    if let Err(errors) = driver::assemble::verify(&program) {
         streams.diagnostics(&errors, &program.sources);
         streams.error(&format!("'{path}' is not valid"));
         return None;
