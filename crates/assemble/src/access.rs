@@ -5,10 +5,12 @@
 //! that any operation of the function reads. (Elements outside a tile's valid region are undefined and mostly never
 //! read, so this is less than all its bytes.) Everything unknown counts as reading all and overwriting nothing.
 
+use chip::Arch;
 use ir::effects::{self, Extent, TileBox};
-use ir::{Entity, Function, Opcode, TileType, Value};
+use ir::{Entity, Function, OpData, Opcode, TileType, Value};
 
 use crate::alias::Aliases;
+use crate::apart;
 
 /// What one operation does.
 #[derive(Clone, Default, Debug)]
@@ -40,7 +42,7 @@ enum Region {
 }
 
 /// The accesses of every operation, by its index.
-pub(crate) fn accesses(func: &Function, aliases: &Aliases) -> Vec<Access> {
+pub(crate) fn accesses(func: &Function, arch: Arch, aliases: &Aliases) -> Vec<Access> {
     let cx = Context { func, aliases };
     let mut read: Vec<Vec<Region>> = vec![Vec::new(); aliases.roots.len()];
     let effects = effects::of_function(func);
@@ -54,15 +56,50 @@ pub(crate) fn accesses(func: &Function, aliases: &Aliases) -> Vec<Access> {
             }
         }
     }
+    let tables: Vec<Value> = func
+        .walk()
+        .into_iter()
+        .filter(|&op| func.ops[op].opcode == Opcode::SetQuantVector)
+        .flat_map(|op| func.ops[op].operands.clone())
+        .collect();
     let mut all = vec![Access::default(); func.ops.len()];
     for (op, e) in effects {
         let access = &mut all[op.index()];
-        if func.ops[op].opcode == Opcode::AllocTile {
-            access.begins = aliases.view(func.ops[op].results[0]).and_then(|v| v.exactly());
+        let data = &func.ops[op];
+        if matches!(data.opcode, Opcode::AllocTile | Opcode::AllocTiles) {
+            access.begins = data.result().and_then(|r| cx.roots(r).first().copied());
         }
         for r in &e.reads {
-            let in_place = r.in_place && e.write.as_ref().is_some_and(|w| cx.same_elements(r.value, w.value));
+            let in_place = r.in_place
+                && !apart::from_result(data.opcode, r.operand)
+                && e.write.as_ref().is_some_and(|w| cx.same_elements(r.value, w.value));
             access.reads.extend(cx.roots(r.value).into_iter().map(|root| Read { root, in_place }));
+        }
+        if !moves_bytes(data) {
+            continue;
+        }
+        // Operands that are tiles where the table does not say so (slots, arguments of calls): read, and never in place.
+        for &value in &data.operands {
+            let known = e.reads.iter().any(|r| r.value == value) || e.scratch.contains(&value);
+            if !known {
+                access.reads.extend(cx.roots(value).into_iter().map(|root| Read { root, in_place: false }));
+            }
+        }
+        // A push may quantise by a table that was named before.
+        if matches!(data.opcode, Opcode::TPushToAiv | Opcode::TPushToAic | Opcode::TPush) {
+            for &table in &tables {
+                access.reads.extend(cx.roots(table).into_iter().map(|root| Read { root, in_place: false }));
+            }
+        }
+        // Further results: some of their elements are written.
+        for &value in data.dests.iter().skip(1) {
+            access.writes.extend(cx.roots(value));
+        }
+        // What an operation that nobody has tested writes it may read too, or use as scratch.
+        if !data.opcode.info().runs {
+            for &value in &data.dests {
+                access.reads.extend(cx.roots(value).into_iter().map(|root| Read { root, in_place: false }));
+            }
         }
         if let Some(w) = &e.write {
             access.writes.extend(cx.roots(w.value));
@@ -73,11 +110,34 @@ pub(crate) fn accesses(func: &Function, aliases: &Aliases) -> Vec<Access> {
                 }
             }
         }
-        for &value in &e.scratch {
-            access.scratch.extend(cx.roots(value));
+        if !apart::ignores_scratch(data, arch) {
+            for &value in &e.scratch {
+                access.scratch.extend(cx.roots(value));
+            }
         }
     }
     all
+}
+
+/// False for descriptors, control flow and terminators.
+fn moves_bytes(data: &OpData) -> bool {
+    use Opcode as C;
+    let descriptor = matches!(
+        data.opcode,
+        C::AllocTile
+            | C::AllocTiles
+            | C::TilesGet
+            | C::Subview
+            | C::TReshape
+            | C::Bitcast
+            | C::Select
+            | C::SetValidShape
+            | C::GetValidShape
+            | C::TileValidRows
+            | C::TileValidCols
+            | C::TileAddr
+    );
+    !descriptor && data.regions.is_empty() && !data.opcode.is_terminator()
 }
 
 struct Context<'a> {

@@ -1,20 +1,22 @@
 //! Which buffers a tile value may be.
 //!
-//! A *root* is the storage of one `alloc_tile`. `treshape` and `subview` are other descriptors of their source's bytes;
-//! results and region arguments of `for`, `if` and `while` may be any of the values that reach them. Tiles popped from a
-//! FIFO live in the slots of a `reserve_buffer`: they have no root here.
+//! A *root* is the storage of one `alloc_tile`, or of the tiles of one `alloc_multi_tile`, which lie after each other.
+//! `treshape`, `bitcast` and `subview` are other descriptors of their source's bytes, and one of several tiles is part of
+//! theirs. Results and region arguments of `for`, `if` and `while` may be any of the values that reach them, and what
+//! `select` yields is one of two. Tiles popped from a FIFO live in the slots of a `reserve_buffer`: they have no root here.
 
 use std::collections::BTreeSet;
 
 use chip::Space;
-use ir::{Block, Entity, Function, Op, Opcode, TileType, Value};
+use ir::{Block, Entity, Function, Op, Opaque, Opcode, TileType, Type, Value};
 
-/// The storage of one `alloc_tile`.
+/// The storage of one `alloc_tile` or `alloc_multi_tile`.
 #[derive(Clone, Debug)]
 pub(crate) struct Root {
     pub(crate) value: Value,
     pub(crate) op: Op,
     pub(crate) space: Space,
+    /// Of several tiles, that of each.
     pub(crate) ty: TileType,
     pub(crate) bytes: u64,
 }
@@ -47,11 +49,16 @@ impl Aliases {
         let ops = func.walk();
         for &op in &ops {
             let data = &func.ops[op];
-            let (Opcode::AllocTile, Some(value)) = (data.opcode, data.result()) else { continue };
-            let Some(ty) = func.ty(value).as_tile() else { continue };
+            let (Opcode::AllocTile | Opcode::AllocTiles, Some(value)) = (data.opcode, data.result()) else { continue };
+            let (ty, count) = match func.ty(value) {
+                Type::Tile(tile) => (tile, None),
+                Type::Opaque(Opaque::Tiles { tile, count }) => (tile, Some(*count)),
+                _ => continue,
+            };
             let Some(space) = ty.space else { continue };
-            views[value.index()] = Some(View { roots: BTreeSet::from([roots.len()]), whole: true });
-            roots.push(Root { value, op, space, bytes: bytes(ty), ty: ty.clone() });
+            views[value.index()] = Some(View { roots: BTreeSet::from([roots.len()]), whole: count.is_none() });
+            let bytes = bytes(ty).saturating_mul(count.unwrap_or(1));
+            roots.push(Root { value, op, space, bytes, ty: ty.clone() });
         }
         let mut aliases = Aliases { roots, views };
         loop {
@@ -75,13 +82,18 @@ impl Aliases {
         match data.opcode {
             Opcode::TReshape | Opcode::Bitcast => self.flow(data.named("source")[0], data.results[0], true),
             Opcode::Subview => self.flow(data.named("tile")[0], data.results[0], false),
+            Opcode::TilesGet => self.flow(data.named("tiles")[0], data.results[0], false),
+            Opcode::Select => {
+                self.flow(data.named("a")[0], data.results[0], true)
+                    | self.flow(data.named("b")[0], data.results[0], true)
+            }
             Opcode::For => {
                 let (body, init) = (data.regions[0], data.named("init"));
                 let args = &func.blocks[body].args[1..];
                 let next = terminator_values(func, body, "values");
                 self.flow_all(init, args) | self.flow_all(next, args) | self.flow_all(args, &data.results)
             }
-            Opcode::If => {
+            Opcode::If | Opcode::ExecuteRegion | Opcode::FusionRegion => {
                 let mut changed = false;
                 for &region in &data.regions {
                     changed |= self.flow_all(terminator_values(func, region, "values"), &data.results);
@@ -135,7 +147,11 @@ fn terminator_values<'f>(func: &'f Function, block: Block, group: &str) -> &'f [
     }
 }
 
-/// Bytes of the physical extent; saturating, so that an absurd tile is over capacity and not a panic.
+/// Bytes from the first element to the last; an absurd tile is over capacity, not a panic.
 pub(crate) fn bytes(ty: &TileType) -> u64 {
-    ty.shape.iter().fold(ty.dtype.size() as u64, |n, &extent| n.saturating_mul(extent))
+    let most = ty.shape.iter().try_fold(1u64, |n, &extent| n.checked_mul(extent.checked_add(1)?));
+    match most.and_then(|n| n.checked_mul(ty.dtype.size() as u64)) {
+        Some(_) => ty.bytes(),
+        None => u64::MAX,
+    }
 }

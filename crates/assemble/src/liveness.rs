@@ -1,128 +1,91 @@
 //! Where a root holds bytes that may still be read.
 //!
-//! Backward dataflow over the structured control flow, to a fixed point at loops: a root is live before an operation that
-//! reads it, and before one after which it is live unless that operation overwrites it. Nothing is live before its
-//! `alloc_tile`: what the bytes held before is undefined. So a root that is made outside a loop, written first in part or
-//! in a branch, and read in the loop is live in all of it, back edge included.
+//! Backward dataflow over the structured control flow: a root is live before an operation that reads it, and before one
+//! after which it is live unless that operation overwrites it. Nothing is live before its allocation: what the bytes held
+//! before is undefined. So a root that is made outside a loop, written first in part or in a branch, and read in the loop
+//! is live in all of it, back edge included.
+//!
+//! Nothing is stored by operation. Each operation only adds roots (what it reads) and removes roots (what it overwrites),
+//! so a loop's head is known after one pass over its body: what the body adds the first time it adds every time. The one
+//! other pass visits the body with what is then known.
 
 use ir::{Block, Entity, Function, Op, Opcode};
 
 use crate::access::Access;
+use crate::roots::Set;
 
-/// A set of roots.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub(crate) struct Set(Vec<u64>);
-
-impl Set {
-    pub(crate) fn insert(&mut self, i: usize) {
-        let word = i / 64;
-        if self.0.len() <= word {
-            self.0.resize(word + 1, 0);
-        }
-        self.0[word] |= 1 << (i % 64);
-    }
-
-    pub(crate) fn remove(&mut self, i: usize) {
-        if let Some(word) = self.0.get_mut(i / 64) {
-            *word &= !(1 << (i % 64));
-        }
-    }
-
-    /// Adds another set; whether that changed anything.
-    pub(crate) fn add(&mut self, other: &Set) -> bool {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        let mut changed = false;
-        for (word, &more) in self.0.iter_mut().zip(&other.0) {
-            changed |= more & !*word != 0;
-            *word |= more;
-        }
-        changed
-    }
-
-    /// In ascending order.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
-        self.0
-            .iter()
-            .enumerate()
-            .flat_map(|(i, &word)| (0..64).filter(move |b| word >> b & 1 == 1).map(move |b| i * 64 + b))
-    }
+/// Calls `see` for every operation, in the reverse of [`Function::walk`], with the roots that are live after it (and, where
+/// it has regions, before it).
+pub(crate) fn visit(func: &Function, accesses: &[Access], see: &mut dyn FnMut(Op, &Set)) {
+    let analysis = Analysis { func, accesses };
+    analysis.block(func.body, Set::default(), &mut Some(see));
 }
 
-/// The roots that are live before and after each operation without regions, by its index.
-pub(crate) struct Liveness {
-    pub(crate) before: Vec<Set>,
-    pub(crate) after: Vec<Set>,
-}
-
-impl Liveness {
-    pub(crate) fn new(func: &Function, accesses: &[Access]) -> Liveness {
-        let empty = vec![Set::default(); func.ops.len()];
-        let mut analysis = Analysis { func, accesses, result: Liveness { before: empty.clone(), after: empty } };
-        analysis.block(func.body, Set::default());
-        analysis.result
-    }
-}
+type Visitor<'v> = Option<&'v mut dyn FnMut(Op, &Set)>;
 
 struct Analysis<'a> {
     func: &'a Function,
     accesses: &'a [Access],
-    result: Liveness,
 }
 
 impl Analysis<'_> {
     /// What is live before a block after which `live` is.
-    fn block(&mut self, block: Block, mut live: Set) -> Set {
+    fn block(&self, block: Block, mut live: Set, see: &mut Visitor<'_>) -> Set {
         for &op in self.func.blocks[block].ops.iter().rev() {
-            self.result.after[op.index()] = live.clone();
-            live = self.op(op, live);
-            self.result.before[op.index()] = live.clone();
+            live = self.op(op, live, see);
         }
         live
     }
 
-    fn op(&mut self, op: Op, after: Set) -> Set {
+    fn op(&self, op: Op, mut after: Set, see: &mut Visitor<'_>) -> Set {
         let data = &self.func.ops[op];
-        match data.opcode {
-            Opcode::For => {
-                // The head is reached from before the loop and from the end of the body; it leads to both.
-                let mut head = after;
-                loop {
-                    let body = self.block(data.regions[0], head.clone());
-                    if !head.add(&body) {
-                        return head;
-                    }
-                }
+        if data.regions.is_empty() {
+            if let Some(see) = see {
+                see(op, &after);
             }
-            Opcode::While => {
-                let mut decided = after;
-                loop {
-                    let head = self.block(data.regions[0], decided.clone());
-                    let body = self.block(data.regions[1], head.clone());
-                    if !decided.add(&body) {
-                        return head;
-                    }
-                }
+            let access = &self.accesses[op.index()];
+            for &root in access.overwrites.iter().chain(&access.begins) {
+                after.remove(root);
             }
-            Opcode::If => {
-                let mut before = Set::default();
-                for &region in &data.regions {
-                    before.add(&self.block(region, after.clone()));
-                }
-                before
+            for read in &access.reads {
+                after.insert(read.root);
             }
-            _ => {
-                let access = &self.accesses[op.index()];
-                let mut before = after;
-                for &root in access.overwrites.iter().chain(&access.begins) {
-                    before.remove(root);
-                }
-                for read in &access.reads {
-                    before.insert(read.root);
-                }
-                before
-            }
+            return after;
         }
+        let before = match (data.opcode, &data.regions[..]) {
+            (Opcode::For, &[body]) => {
+                // The head is reached from before the loop and from the end of the body; it leads to both.
+                let mut head = after.clone();
+                head.add(&self.block(body, after.clone(), &mut None));
+                if see.is_some() {
+                    self.block(body, head.clone(), see);
+                }
+                head
+            }
+            (Opcode::While, &[head, body]) => {
+                let mut decided = after.clone();
+                let first = self.block(head, after.clone(), &mut None);
+                decided.add(&self.block(body, first, &mut None));
+                if see.is_some() {
+                    let entry = self.block(head, decided.clone(), &mut None);
+                    self.block(body, entry, see);
+                }
+                self.block(head, decided, see)
+            }
+            (Opcode::If, regions) => {
+                let mut before = Set::default();
+                for &region in regions.iter().rev() {
+                    before.add(&self.block(region, after.clone(), see));
+                }
+                before
+            }
+            // One after the other, as sections of the two cores are: neither touches buffers of the other.
+            (_, regions) => regions.iter().rev().fold(after.clone(), |live, &region| self.block(region, live, see)),
+        };
+        if let Some(see) = see {
+            after.add(&before);
+            see(op, &after);
+        }
+        before
     }
 }

@@ -36,42 +36,45 @@ pub(crate) struct Packing {
     pub(crate) height: u64,
 }
 
-/// Places all roots of `space` from `floor` on. The result may be higher than `capacity` if no order fits.
-pub(crate) fn pack(
-    roots: &[Root],
-    interference: &Interference,
-    space: Space,
-    floor: u64,
-    capacity: u64,
-    order: Order,
-) -> Packing {
+/// What the roots of a space have to keep to, in bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Bounds {
+    /// The first byte that is free.
+    pub(crate) floor: u64,
+    /// The first that is not there.
+    pub(crate) capacity: u64,
+    pub(crate) align: u64,
+}
+
+/// Places all roots of `space`. The result may be higher than the capacity if no order fits.
+pub(crate) fn pack(roots: &[Root], interference: &Interference, space: Space, bounds: Bounds, order: Order) -> Packing {
+    let capacity = bounds.capacity;
     let members: Vec<usize> = (0..roots.len()).filter(|&i| roots[i].space == space).collect();
     let fallbacks = [Order::Size, Order::Program].into_iter().chain((0..ATTEMPTS).map(Order::Seeded));
     let mut first = sorted(roots, members.clone(), order);
-    let mut best = in_order(roots, interference, space, floor, &first);
+    let mut best = in_order(roots, interference, bounds, &first);
     for order in fallbacks {
         if best.height <= capacity {
             return best;
         }
         let order = sorted(roots, members.clone(), order);
-        let next = in_order(roots, interference, space, floor, &order);
+        let next = in_order(roots, interference, bounds, &order);
         if next.height < best.height {
             (best, first) = (next, order);
         }
     }
-    if best.height <= capacity { best } else { search(roots, interference, space, floor, capacity, first, best) }
+    if best.height <= capacity { best } else { search(roots, interference, bounds, first, best) }
 }
 
 /// Orders derived from one another, beginning with the one that gave `best`.
 fn search(
     roots: &[Root],
     interference: &Interference,
-    space: Space,
-    floor: u64,
-    capacity: u64,
+    bounds: Bounds,
     mut order: Vec<usize>,
     mut best: Packing,
 ) -> Packing {
+    let capacity = bounds.capacity;
     let mut control = control::Control::new(0);
     let mut current = best.clone();
     // The time of an order grows faster than the square of its length.
@@ -89,7 +92,7 @@ fn search(
             let (i, j) = (control.choose(order.len()), control.choose(order.len()));
             order.swap(i, j);
         }
-        current = in_order(roots, interference, space, floor, &order);
+        current = in_order(roots, interference, bounds, &order);
         if current.height < best.height {
             best = current.clone();
             if best.height <= capacity {
@@ -114,39 +117,47 @@ fn sorted(roots: &[Root], mut members: Vec<usize>, order: Order) -> Vec<usize> {
     members
 }
 
-fn in_order(roots: &[Root], interference: &Interference, space: Space, floor: u64, order: &[usize]) -> Packing {
-    let align = chip::alignment(space) as u64;
-    let floor = align_up(floor, align);
-    let mut packing = Packing { addresses: Vec::new(), height: floor };
+fn in_order(roots: &[Root], interference: &Interference, bounds: Bounds, order: &[usize]) -> Packing {
+    let floor = align_up(bounds.floor, bounds.align);
+    let mut height = floor;
+    let mut placed: Vec<Option<u64>> = vec![None; roots.len()];
+    // Neighbours of one root: address, end, and whether that very address is allowed.
+    let mut near: Vec<(u64, u64, bool)> = Vec::new();
     for &root in order {
         let size = roots[root].bytes;
-        // Neighbours: address, end, and whether that very address is allowed.
-        let near: Vec<(u64, u64, bool)> = packing
-            .addresses
-            .iter()
-            .filter_map(|&(other, address)| match interference.relation(root, other) {
-                Relation::Free => None,
-                relation => {
-                    let end = address.saturating_add(roots[other].bytes);
-                    Some((address, end, relation == Relation::SameOrApart))
-                }
-            })
-            .collect();
+        near.clear();
+        near.extend(interference.near(root).iter().filter_map(|&(other, relation)| {
+            let address = placed[other]?;
+            let end = address.saturating_add(roots[other].bytes);
+            Some((address, end, relation == Relation::SameOrApart))
+        }));
+        near.sort_unstable();
+        let gap = first_gap(&near, floor, bounds.align, size);
         let fits = |at: u64| {
             let end = at.saturating_add(size);
             near.iter().all(|&(start, stop, same)| end <= start || stop <= at || (same && at == start))
         };
-        let beside =
-            |&(start, stop, same): &(u64, u64, bool)| [align_up(stop, align), if same { start } else { floor }];
-        let mut candidates: Vec<u64> = near.iter().flat_map(beside).chain([floor]).collect();
-        candidates.sort_unstable();
-        // The end of the highest neighbour always fits, so there is one.
-        let at = candidates.into_iter().find(|&at| fits(at)).unwrap_or(u64::MAX);
-        packing.height = packing.height.max(at.saturating_add(size));
-        packing.addresses.push((root, at));
+        let mut shared = near.iter().filter(|&&(start, _, same)| same && start < gap).map(|&(start, ..)| start);
+        let at = shared.find(|&start| fits(start)).unwrap_or(gap);
+        height = height.max(at.saturating_add(size));
+        placed[root] = Some(at);
     }
-    packing.addresses.sort_unstable();
-    packing
+    let addresses = placed.iter().enumerate().filter_map(|(root, at)| Some((root, (*at)?))).collect();
+    Packing { addresses, height }
+}
+
+/// The lowest aligned address from `floor` on at which `size` bytes are apart from all of `near`, sorted by address.
+fn first_gap(near: &[(u64, u64, bool)], floor: u64, align: u64, size: u64) -> u64 {
+    let mut at = floor;
+    for &(start, stop, _) in near {
+        if at.saturating_add(size) <= start {
+            break;
+        }
+        if stop > at {
+            at = align_up(stop, align);
+        }
+    }
+    at
 }
 
 pub(crate) fn align_up(n: u64, align: u64) -> u64 {
@@ -204,7 +215,8 @@ mod tests {
                 .collect();
             let interference = Interference::of_pairs(tiles.len(), &pairs);
             let capacity = 24 * 32;
-            let packing = pack(&roots, &interference, Space::Vec, 0, capacity, Order::Size);
+            let packing =
+                pack(&roots, &interference, Space::Vec, Bounds { floor: 0, capacity, align: 32 }, Order::Size);
             count += 1;
             placed += u32::from(packing.height <= capacity);
             for &(a, b) in &pairs {

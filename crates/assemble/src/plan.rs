@@ -4,13 +4,10 @@ use chip::Space;
 use diag::Diagnostic;
 use ir::{Attr, Entity, FuncId, Function, FunctionKind, Op, Opcode, Program, Value};
 
-use crate::Options;
 use crate::access::accesses;
 use crate::alias::Aliases;
-use crate::interference::Interference;
-use crate::liveness::{Liveness, Set};
-use crate::pack::{align_up, pack};
-use crate::report;
+use crate::pack::{Bounds, align_up, pack};
+use crate::{Limits, Options, interference, liveness, report, usage};
 
 /// The plan of every kernel that has no addresses yet.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,12 +21,24 @@ pub struct FunctionPlan {
     /// In the order of their allocation.
     pub tiles: Vec<Tile>,
     pub reserved: Vec<Reserved>,
+    /// The spaces that have tiles or reserved buffers.
+    pub spaces: Vec<Used>,
 }
 
-/// Where a tile buffer lies, and when.
+/// How much of a space a function uses.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Used {
+    pub space: Space,
+    /// Bytes from its start to the end of what lies highest, in whole blocks.
+    pub planned: u64,
+    /// The most bytes, in whole blocks, that tiles that something writes have in use at one operation.
+    pub least: u64,
+}
+
+/// Where a tile buffer lies, and when; several tiles of one allocation are one buffer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tile {
-    /// The result of its `alloc_tile`.
+    /// The result of its `alloc_tile` or `alloc_multi_tile`.
     pub value: Value,
     pub op: Op,
     pub space: Space,
@@ -60,21 +69,22 @@ pub struct Reserved {
 /// Plans every unplaced kernel of a program at the tile level.
 ///
 /// # Errors
-/// `over-capacity` where the tiles that are live together exceed the language's budget of a buffer;
-/// `reserved-buffer` for a `reserve_buffer` that has no place; `not-a-kernel` for a cluster function, which has to be
-/// split first; `partly-placed` for an `alloc_tile` with an address in an unplaced function.
+/// `over-capacity` where the tiles that are live together exceed what [`Options::limits`] gives a buffer;
+/// `reserved-buffer` for a `reserve_buffer` that has no place; `not-a-kernel` for a cluster function of the language, which
+/// has to be split first; `partly-placed` for an `alloc_tile` with an address in an unplaced function.
 pub fn plan(program: &Program, options: &Options) -> Result<Plan, Vec<Diagnostic>> {
     let mut functions = Vec::new();
     let mut errors = Vec::new();
     for (id, func) in program.functions.iter() {
         match func.kind {
             FunctionKind::Orchestration => continue,
-            FunctionKind::Cluster => errors.push(Diagnostic::error(
+            FunctionKind::Cluster if options.limits == Limits::Language => errors.push(Diagnostic::error(
                 "not-a-kernel",
                 format!("`{}` works on the buffers of two cores; it must be split before it is placed", func.name),
             )),
-            FunctionKind::Kernel(_) | FunctionKind::Helper if func.properties.placed => continue,
-            FunctionKind::Kernel(_) | FunctionKind::Helper => match function(program, id, func, options) {
+            // Of a kernel file a cluster function has sections, each of one core.
+            _ if func.properties.placed => continue,
+            _ => match function(program, id, func, options) {
                 Ok(plan) => functions.push(plan),
                 Err(found) => errors.extend(found),
             },
@@ -90,30 +100,60 @@ fn function(
     options: &Options,
 ) -> Result<FunctionPlan, Vec<Diagnostic>> {
     let aliases = Aliases::new(func);
+    if !aliases.roots.is_empty() && func.walk().iter().any(|&op| func.ops[op].opcode == Opcode::Blocks) {
+        let message = format!("`{}` jumps between blocks; tiles are planned in loops and branches only", func.name);
+        return Err(vec![Diagnostic::unsupported("unstructured", message).at(func.span, "this function")]);
+    }
     if let Some(root) = aliases.roots.iter().find(|r| !func.ops[r.op].named("addr").is_empty()) {
         let message = format!("an address in `{}`, whose tiles have none otherwise", func.name);
         return Err(vec![Diagnostic::error("partly-placed", message).at(func.ops[root.op].span, "this tile")]);
     }
-    let accesses = accesses(func, &aliases);
-    let liveness = Liveness::new(func, &accesses);
-    let interference = Interference::new(func, &aliases, &accesses, &liveness);
-    let facts = report::Facts { program, func, aliases: &aliases, accesses: &accesses, liveness: &liveness };
+    let roots = &aliases.roots;
+    let chip = program.arch.chip();
+    let align = |space| options.limits.alignment(space);
+    let accesses = accesses(func, program.arch, &aliases);
+    let mut related = interference::Gathering::new(roots);
+    let mut used = usage::Gathering::new(func, roots, &accesses, align);
+    liveness::visit(func, &accesses, &mut |op, live| {
+        let access = &accesses[op.index()];
+        used.see(op, access, live);
+        if func.ops[op].regions.is_empty() {
+            related.see(op, access, live);
+        }
+    });
+    let (interference, usage) = (related.done(), used.done());
+    let facts = report::Facts {
+        program,
+        func,
+        aliases: &aliases,
+        accesses: &accesses,
+        usage: &usage,
+        interference: &interference,
+    };
     let mut errors = Vec::new();
-    let mut addresses = vec![0; aliases.roots.len()];
+    let mut addresses = vec![0; roots.len()];
     let mut reserved = Vec::new();
+    let mut spaces = Vec::new();
     for space in Space::ALL {
-        let capacity = program.arch.chip().capacity(space).language as u64;
-        let floor = match reserve(func, space, &mut reserved) {
+        let (capacity, align) = (options.limits.capacity(chip, space), align(space));
+        let floor = match reserve(func, space, align, &mut reserved) {
             Ok(floor) => floor,
             Err(found) => {
                 errors.extend(found);
                 continue;
             }
         };
-        let packing = pack(&aliases.roots, &interference, space, floor, capacity, options.order);
-        if packing.height > capacity {
-            errors.push(report::over_capacity(&facts, &interference, space, floor, packing.height, capacity));
+        let bounds = Bounds { floor, capacity, align };
+        let packing = pack(roots, &interference, space, bounds, options.order);
+        if packing.height == 0 && packing.addresses.is_empty() {
+            continue;
         }
+        let (peak, live) = report::fullest(&facts, space, align);
+        let least = floor.saturating_add(live);
+        if packing.height > capacity {
+            errors.push(report::over_capacity(&facts, space, bounds, packing.height, peak, least));
+        }
+        spaces.push(Used { space, planned: align_up(packing.height, align), least });
         for (root, address) in packing.addresses {
             addresses[root] = address;
         }
@@ -121,8 +161,7 @@ fn function(
     if !errors.is_empty() {
         return Err(errors);
     }
-    let live = live_ranges(func, aliases.roots.len(), |op| facts.in_use(op));
-    let tiles = aliases.roots.iter().zip(addresses).zip(live);
+    let tiles = roots.iter().zip(addresses).zip(usage.live);
     let tiles = tiles.map(|((root, address), live)| Tile {
         value: root.value,
         op: root.op,
@@ -131,14 +170,13 @@ fn function(
         bytes: root.bytes,
         live,
     });
-    Ok(FunctionPlan { function: id, tiles: tiles.collect(), reserved })
+    Ok(FunctionPlan { function: id, tiles: tiles.collect(), reserved, spaces })
 }
 
 /// Gives the slot regions of `space` their bytes, from 0 up; returns the first byte that is free for tiles.
 ///
 /// A region with a base keeps it. Tiles lie above all regions: they hold slots during the whole function.
-fn reserve(func: &Function, space: Space, reserved: &mut Vec<Reserved>) -> Result<u64, Vec<Diagnostic>> {
-    let align = chip::alignment(space) as u64;
+fn reserve(func: &Function, space: Space, align: u64, reserved: &mut Vec<Reserved>) -> Result<u64, Vec<Diagnostic>> {
     let mut top = 0;
     let mut here: Vec<Reserved> = Vec::new();
     let ops: Vec<Op> = func.walk().into_iter().filter(|&op| func.ops[op].opcode == Opcode::ReserveBuffer).collect();
@@ -170,27 +208,15 @@ fn reserve(func: &Function, space: Space, reserved: &mut Vec<Reserved>) -> Resul
     Ok(top)
 }
 
-/// Positions of [`Function::walk`] at which each root is in use, as ranges.
-fn live_ranges(func: &Function, roots: usize, in_use: impl Fn(Op) -> Set) -> Vec<Vec<Live>> {
-    let mut ranges: Vec<Vec<Live>> = vec![Vec::new(); roots];
-    for (position, op) in func.walk().into_iter().enumerate() {
-        let position = position as u32;
-        for root in in_use(op).iter() {
-            match ranges[root].last_mut() {
-                Some(range) if range.last + 1 == position => range.last = position,
-                _ => ranges[root].push(Live { first: position, last: position }),
-            }
-        }
-    }
-    ranges
-}
-
 /// Writes a plan into its program.
 pub(crate) fn apply(program: &mut Program, plan: &Plan) {
     for function in &plan.functions {
         let func = &mut program.functions[function.function];
         for reserved in &function.reserved {
-            func.ops[reserved.op].attrs.set("base", Attr::Int(reserved.address as i64));
+            let attrs = &mut func.ops[reserved.op].attrs;
+            attrs.set("base", Attr::Int(reserved.address as i64));
+            // What has a base was not left to the planner, for whoever reads it next.
+            attrs.set("auto", Attr::Bool(false));
         }
         let mut addresses: Vec<u64> = function.tiles.iter().map(|t| t.address).collect();
         addresses.sort_unstable();
@@ -217,19 +243,4 @@ fn constants(func: &mut Function, addresses: &[u64]) -> Vec<Value> {
         .collect();
     func.blocks[body].ops.extend(rest);
     values
-}
-
-impl report::Facts<'_> {
-    /// The roots that hold or get bytes at an operation.
-    pub(crate) fn in_use(&self, op: Op) -> Set {
-        let mut set = Set::default();
-        let (before, after) = (&self.liveness.before[op.index()], &self.liveness.after[op.index()]);
-        set.add(before);
-        set.add(after);
-        let access = &self.accesses[op.index()];
-        for &root in access.writes.iter().chain(&access.scratch) {
-            set.insert(root);
-        }
-        set
-    }
 }

@@ -7,8 +7,8 @@ use ir::{Entity, Function, Op, Program};
 use crate::access::Access;
 use crate::alias::{Aliases, Root};
 use crate::interference::{Interference, Relation};
-use crate::liveness::Liveness;
-use crate::pack::align_up;
+use crate::pack::{Bounds, align_up};
+use crate::usage::Usage;
 
 /// What the analyses found out about a function.
 pub(crate) struct Facts<'a> {
@@ -16,41 +16,60 @@ pub(crate) struct Facts<'a> {
     pub(crate) func: &'a Function,
     pub(crate) aliases: &'a Aliases,
     pub(crate) accesses: &'a [Access],
-    pub(crate) liveness: &'a Liveness,
+    pub(crate) usage: &'a Usage,
+    pub(crate) interference: &'a Interference,
 }
 
 /// How many tiles get a line of the message each.
 const LISTED: usize = 12;
 
-/// `height` bytes are what the best packing needs.
+/// Where a space is fullest, as a position in the walk, and the aligned bytes of tiles there.
+pub(crate) fn fullest(facts: &Facts<'_>, space: Space, align: u64) -> (Option<usize>, u64) {
+    let mut best = (None, 0);
+    for (position, op) in facts.func.walk().into_iter().enumerate() {
+        // What is shared in place only makes it less.
+        if facts.usage.bytes(op, space) > best.1 || best.0.is_none() {
+            let bytes = needed(facts, space, align, op);
+            if bytes > best.1 || best.0.is_none() {
+                best = (Some(position), bytes);
+            }
+        }
+    }
+    best
+}
+
+/// `height` bytes are what the best packing needs, `least` what is in use at `peak`.
 pub(crate) fn over_capacity(
     facts: &Facts<'_>,
-    interference: &Interference,
     space: Space,
-    floor: u64,
+    bounds: Bounds,
     height: u64,
-    capacity: u64,
+    peak: Option<usize>,
+    least: u64,
 ) -> Diagnostic {
     let roots = &facts.aliases.roots;
-    let peak = facts.func.walk().into_iter().map(|op| (op, needed(facts, interference, space, op)));
-    let peak = peak.fold(None, |best: Option<(Op, u64)>, (op, bytes)| match best {
-        Some((_, most)) if most >= bytes => best,
-        _ => Some((op, bytes)),
-    });
-    let (op, bytes) = match peak {
-        Some((op, bytes)) => (Some(op), floor.saturating_add(bytes)),
-        None => (None, floor),
-    };
+    let (floor, capacity) = (bounds.floor, bounds.capacity);
+    let op = peak.map(|position| facts.func.walk()[position]);
     let name = &facts.func.name;
     let chip = facts.program.arch.name();
-    let message = if bytes > capacity {
-        format!("`{name}` needs {bytes} bytes of {space} at once; {chip} has {capacity}")
+    // The words before the colon are what other tools look for.
+    let bits = |bytes: u64| u128::from(bytes) * 8;
+    let summary = format!(
+        "{} overflow, requires {} bits while {} bits available",
+        space.name().to_uppercase(),
+        bits(height),
+        bits(capacity)
+    );
+    let message = if least > capacity {
+        format!("{summary}: `{name}` needs {least} bytes of {space} at once; {chip} has {capacity}")
     } else {
-        format!("`{name}` needs {height} bytes of {space} (best packing found; {bytes} at once); {chip} has {capacity}")
+        format!(
+            "{summary}: `{name}` needs {height} bytes of {space} (best packing found; {least} at once); {chip} has {capacity}"
+        )
     };
     let span = op.and_then(|op| facts.func.ops[op].span);
     let mut error = Diagnostic::error("over-capacity", message).at(span, format!("{space} is fullest here"));
-    let mut live: Vec<usize> = op.map_or(Vec::new(), |op| facts.in_use(op).iter().collect());
+    let mut live = peak.map_or(Vec::new(), |position| facts.usage.at(position));
     live.retain(|&i| roots[i].space == space);
     live.sort_by_key(|&i| std::cmp::Reverse(roots[i].bytes));
     for &i in live.iter().take(LISTED) {
@@ -76,21 +95,19 @@ fn facts_span(facts: &Facts<'_>, op: Option<Op>) -> Option<Span> {
 }
 
 /// Bytes of the roots in use at an operation; a destination that may replace an operand counts once.
-fn needed(facts: &Facts<'_>, interference: &Interference, space: Space, op: Op) -> u64 {
+fn needed(facts: &Facts<'_>, space: Space, align: u64, op: Op) -> u64 {
     let roots = &facts.aliases.roots;
-    let size = |i: usize| align_up(roots[i].bytes, chip::alignment(space) as u64);
-    let in_use: Vec<usize> = facts.in_use(op).iter().filter(|&i| roots[i].space == space).collect();
+    let size = |i: usize| align_up(roots[i].bytes, align);
     let access = &facts.accesses[op.index()];
     let shared = access.writes.iter().flat_map(|&w| {
         access
             .reads
             .iter()
             .filter(move |r| r.root != w && roots[w].space == space && roots[r.root].space == space)
-            .filter(move |r| interference.relation(w, r.root) == Relation::SameOrApart)
+            .filter(move |r| facts.interference.relation(w, r.root) != Relation::Apart)
             .map(move |r| size(w).min(size(r.root)))
     });
-    let total = in_use.iter().fold(0u64, |n, &i| n.saturating_add(size(i)));
-    total - shared.max().unwrap_or(0).min(total)
+    facts.usage.bytes(op, space).saturating_sub(shared.max().unwrap_or(0))
 }
 
 /// The line that a tile belongs to: its own, or that of the first operation that writes it.

@@ -350,7 +350,10 @@ fn capacity_is_exact() {
                 assert!(!fits);
                 let [error] = &errors[..] else { panic!("{errors:?}") };
                 assert_eq!(error.code, "over-capacity");
-                assert_eq!(error.message, "`k` needs 189440 bytes of vec at once; a2a3 has 188416");
+                assert_eq!(
+                    error.message,
+                    "VEC overflow, requires 1515520 bits while 1507328 bits available: `k` needs 189440 bytes of vec at once; a2a3 has 188416"
+                );
                 // The tiles that are live at the peak, largest first, with the line that made each.
                 assert_eq!(error.primary.as_ref().map(|l| l.span.line), Some(4));
                 assert_eq!(error.secondary.iter().map(|l| l.span.line).collect::<Vec<_>>(), [2, 1]);

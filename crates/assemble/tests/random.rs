@@ -12,12 +12,14 @@ use control::Control;
 use dtype::{DType, Scalar};
 use ir::builder::attrs;
 use ir::{
-    Arena, Attr, Attrs, Block, Builder, Dim, Direction, Function, FunctionKind, Level, Op, Opcode, Program, TileType,
-    Type, Value,
+    Arena, Attr, Attrs, Block, Builder, Dim, Direction, Function, FunctionKind, Level, Op, Opaque, Opcode, Program,
+    TileType, Type, Value,
 };
 
 const ROWS: u64 = 8;
 const COLS: u64 = 16;
+/// How many tiles an `alloc_multi_tile` makes.
+const SEVERAL: u64 = 3;
 
 /// Makes a kernel.
 struct Generator {
@@ -25,6 +27,8 @@ struct Generator {
     block: Block,
     control: Control,
     gm: Value,
+    /// A number that nobody knows.
+    turn: Value,
     /// Tile values that may be used here; one list for each region around.
     visible: Vec<Vec<Value>>,
     budget: usize,
@@ -39,9 +43,10 @@ impl Generator {
         let mut func = Function::new("k", FunctionKind::Kernel(Core::Vector));
         let ty = Type::PartView { dtype: DType::F32, shape: vec![Dim::Dynamic, Dim::Dynamic] };
         let gm = func.add_param("x", Direction::InOut, ty);
+        let turn = func.add_param("n", Direction::In, Type::INDEX);
         let block = func.body;
         let visible = vec![Vec::new()];
-        let mut g = Generator { func, block, control: Control::new(seed), gm, visible, budget };
+        let mut g = Generator { func, block, control: Control::new(seed), gm, turn, visible, budget };
         for _ in 0..2 {
             g.alloc();
         }
@@ -92,7 +97,7 @@ impl Generator {
             return;
         }
         self.budget -= 1;
-        let kinds = if depth < 3 { 20 } else { 16 };
+        let kinds = if depth < 3 { 23 } else { 19 };
         // A statement whose operands do not exist yet is left out.
         let _ = self.try_statement(self.control.clone().choose(kinds), depth);
         self.control.bits();
@@ -167,8 +172,32 @@ impl Generator {
                     b.dest(Opcode::TInsert, &[&[s], &[r], &[c]], d, plain());
                 });
             }
-            16 | 17 => self.repeat(depth),
-            18 => self.repeat_while(depth),
+            16 => {
+                let ty = Type::Opaque(Opaque::Tiles { tile: matrix(), count: SEVERAL });
+                let value = self.build(|b| b.result(Opcode::AllocTiles, &[&[], &[], &[]], ty, plain()));
+                self.push(value);
+            }
+            17 => {
+                let several = |v: &Value| matches!(self.func.ty(*v), Type::Opaque(Opaque::Tiles { .. }));
+                let all: Vec<Value> = self.visible.concat().into_iter().filter(several).collect();
+                let tiles = *all.get(self.control.choose(all.len()))?;
+                let (known, turn) = (self.control.choose(SEVERAL as usize + 2), self.turn);
+                let value = self.build(|b| {
+                    let index = if known < SEVERAL as usize { b.index(known as i64) } else { turn };
+                    b.result(Opcode::TilesGet, &[&[tiles], &[index]], Type::Tile(matrix()), plain())
+                });
+                self.push(value);
+            }
+            18 => {
+                let (x, y) = (self.some(|t| *t == matrix())?, self.some(|t| *t == matrix())?);
+                let value = self.build(|b| {
+                    let condition = b.constant(Scalar::bool(true));
+                    b.result(Opcode::Select, &[&[condition], &[x], &[y]], Type::Tile(matrix()), plain())
+                });
+                self.push(value);
+            }
+            19 | 20 => self.repeat(depth),
+            21 => self.repeat_while(depth),
             _ => self.branch(depth),
         }
         Some(())
@@ -372,6 +401,25 @@ impl<'a> Machine<'a> {
                 self.views.insert(value, view);
                 Ok(())
             }
+            Opcode::AllocTiles => {
+                let value = data.results[0];
+                self.own.insert(value, vec![UNDEFINED; (SEVERAL * ROWS * COLS * 4) as usize]);
+                let valid = (ROWS as usize, COLS as usize);
+                self.views.insert(value, View { root: value, offset: 0, pitch: COLS as usize * 4, valid });
+                Ok(())
+            }
+            Opcode::TilesGet => {
+                let several = view(data.named("tiles")[0]);
+                let known = self.func.const_int(data.named("index")[0]).map(|k| k as usize);
+                let k = known.unwrap_or_else(|| self.control.choose(SEVERAL as usize));
+                self.views.insert(data.results[0], View { offset: k * (ROWS * COLS * 4) as usize, ..several });
+                Ok(())
+            }
+            Opcode::Select => {
+                let group = if self.control.choose(2) == 0 { "a" } else { "b" };
+                self.views.insert(data.results[0], view(data.named(group)[0]));
+                Ok(())
+            }
             Opcode::TReshape => {
                 let source = view(data.named("source")[0]);
                 let valid = (1, (ROWS * COLS) as usize);
@@ -520,8 +568,8 @@ fn no_byte_that_is_read_was_clobbered() {
         let program = program(Generator::kernel(seed, 20 + seed as usize % 60));
         let func = program.functions.iter().nth(1).expect("the kernel").1;
         let order = [Order::Size, Order::Program, Order::Seeded(seed)][seed as usize % 3];
-        let plan = plan(&program, &Options { order }).expect("fits");
-        let again = assemble::plan(&program, &Options { order }).expect("fits");
+        let plan = plan(&program, &Options { order, ..Options::default() }).expect("fits");
+        let again = assemble::plan(&program, &Options { order, ..Options::default() }).expect("fits");
         assert_eq!(plan, again, "seed {seed}: not deterministic");
         let address = addresses(&plan);
         let tiles = &plan.functions[0].tiles;

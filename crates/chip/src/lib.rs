@@ -224,7 +224,7 @@ static A5: Chip = Chip {
     arch: Arch::A5,
     clusters: 36,
     vector_cores_per_cluster: 2,
-    vec: Capacity { physical: 256 << 10, language: 240 << 10, assembler: 256 << 10 },
+    vec: Capacity { physical: 256 << 10, language: 240 << 10, assembler: 248 << 10 },
     mat: same(512 << 10),
     left: same(64 << 10),
     right: same(64 << 10),
@@ -241,6 +241,14 @@ pub const fn alignment(space: Space) -> usize {
         Space::Vec | Space::Bias | Space::Scaling => BLOCK_BYTES,
         Space::Mat | Space::Left | Space::Right => FRACTAL_BYTES,
         Space::Acc => ACC_FRACTAL_BYTES,
+    }
+}
+
+/// The alignment of tiles and reserved buffers in kernel files that the assembler plans (`spec/pto-assembly.md` §3.2).
+pub const fn assembler_alignment(space: Space) -> usize {
+    match space {
+        Space::Vec | Space::Mat | Space::Bias | Space::Scaling => 256,
+        Space::Left | Space::Right | Space::Acc => 4096,
     }
 }
 

@@ -69,7 +69,7 @@ pub fn of_function(func: &Function) -> Vec<(Op, Effects)> {
     let ops = func.walk();
     let restated = |op: &Op| {
         let data = &func.ops[*op];
-        data.dest().filter(|_| !stated(data).is_empty())
+        data.dest().filter(|_| !stated(data).is_empty() || data.opcode == C::SetValidShape)
     };
     let restated = ops.iter().filter_map(restated).collect();
     ops.into_iter().map(|op| (op, Context { func, data: &func.ops[op], restated: &restated }.effects())).collect()
@@ -124,7 +124,19 @@ impl Context<'_> {
         let data = self.data;
         let info = data.opcode.info();
         let mut effects = Effects::default();
-        let descriptor = matches!(data.opcode, C::AllocTile | C::Subview | C::TReshape | C::Bitcast);
+        let descriptor = matches!(
+            data.opcode,
+            C::AllocTile
+                | C::Subview
+                | C::TReshape
+                | C::Bitcast
+                | C::SetValidShape
+                | C::GetValidShape
+                | C::TileValidRows
+                | C::TileValidCols
+                | C::TileAddr
+                | C::TAssign
+        );
         if descriptor || !data.regions.is_empty() || data.opcode.is_terminator() {
             return effects;
         }

@@ -88,7 +88,7 @@ pub(crate) fn compare(name: &str, program: &Program) -> Outcome {
     };
     let mut versions = vec![("unplaced".to_owned(), lowered.clone())];
     for order in [Order::Size, Order::Program, Order::Seeded(1), Order::Seeded(2)] {
-        match place(&lowered, &Options { order }) {
+        match place(&lowered, &Options { order, ..Options::default() }) {
             Ok(placed) => versions.push((format!("{order:?}"), placed)),
             Err(errors) if errors.iter().all(|e| e.code == "over-capacity") => return Outcome::Refused(errors[0].code),
             Err(errors) => fail("place", format!("{errors:#?}"), &lowered),
