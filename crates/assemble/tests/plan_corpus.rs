@@ -51,6 +51,8 @@ fn print(program: &Program) -> String {
 struct Tally {
     /// Files that neither parser nor verifier refuses.
     read: usize,
+    /// The others, by who refuses them: the parser, the verifier, or the rules of the level (files for another level).
+    others: BTreeMap<&'static str, usize>,
     done: usize,
     refused: BTreeMap<&'static str, Vec<String>>,
     planned: u64,
@@ -61,11 +63,16 @@ struct Tally {
 impl Tally {
     fn file(&mut self, name: &str, text: &str, arch: Arch, wanted: Level) {
         let mut sources = Sources::default();
-        let Ok(kernels) = pto::parse_for(text, Some(arch), &mut sources) else { return };
+        let Ok(kernels) = pto::parse_for(text, Some(arch), &mut sources) else {
+            return *self.others.entry("parser").or_default() += 1;
+        };
         let mut program = host(kernels, sources, arch);
         let settings = Settings::new(wanted);
-        if ir::verify::assembler(&program).is_err() || assemble::level_rules(&program, &settings).is_err() {
-            return;
+        if ir::verify::assembler(&program).is_err() {
+            return *self.others.entry("verifier").or_default() += 1;
+        }
+        if assemble::level_rules(&program, &settings).is_err() {
+            return *self.others.entry("level").or_default() += 1;
         }
         self.read += 1;
         let before = program.clone();
@@ -141,8 +148,8 @@ fn upstream_files_are_assembled() {
     for (name, tally) in &tallies {
         let (planned, least) = (tally.planned, tally.least);
         println!(
-            "{name}: {} of {} assembled; {planned} bytes planned, {least} in use at once; slowest pass {:?}",
-            tally.done, tally.read, tally.slowest
+            "{name}: {} of {} assembled, refused before {:?}; {planned} bytes planned, {least} in use at once; slowest pass {:?}",
+            tally.done, tally.read, tally.others, tally.slowest
         );
         for (code, messages) in &tally.refused {
             println!("  {code}: {}", messages.len());
@@ -153,5 +160,5 @@ fn upstream_files_are_assembled() {
     }
     let done = |name: &str| tallies.get(name).map_or(0, |t| t.done);
     assert_eq!(done("model kernels"), 629);
-    assert!(done("samples") > 60 && done("lit") > 100, "fewer files than before are assembled");
+    assert!(done("samples") >= 82 && done("lit") >= 450, "fewer files than before are assembled");
 }
