@@ -564,6 +564,7 @@ impl Context<'_> {
                 _ => Pipe::Vector,
             },
             C::TFillPad if dest == Some(Space::Mat) => Pipe::Mte1,
+            C::TExpandS if dest == Some(Space::Mat) => Pipe::Mte2,
             C::MGather if a5 && dest == Some(Space::Vec) => Pipe::Vector,
             C::MGather => Pipe::Mte2,
             C::MScatter if a5 => Pipe::Vector,

@@ -10,10 +10,13 @@
 //! Faults know what instructions mean as far as the op table says it, and look at the program around them only to
 //! keep the mutant interesting: a shifted offset stays inside its tile if there is room, and coalesced tiles are tiles that
 //! are both needed at some point.
+//!
+//! [`passes`] has the faults of passes over single kernels.
 
 mod apply;
 mod edit;
 mod live;
+pub mod passes;
 mod shift;
 mod sites;
 

@@ -76,7 +76,9 @@ pub fn order_of(arch: chip::Arch, before: &Function, after: &Function) -> Verdic
 
 /// Whether the tiles of a function have addresses.
 pub(crate) fn is_placed(func: &Function) -> bool {
-    func.ops.iter().any(|(_, op)| {
+    // Not those that a pass took out of their block.
+    func.walk().into_iter().any(|op| {
+        let op = &func.ops[op];
         matches!(op.opcode, ir::Opcode::AllocTile | ir::Opcode::AllocTiles) && !op.named("addr").is_empty()
     })
 }

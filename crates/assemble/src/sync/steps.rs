@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use chip::Arch;
+use chip::{Arch, Space};
 use ir::info::Pipe;
 use ir::{Block, Function, Op, Opcode as C, Program};
 
@@ -95,11 +95,17 @@ fn who(source: &Source<'_>, op: Op, touch: &Touch) -> Option<(usize, bool)> {
         },
         opcode if opcode.name().starts_with("comm.") => Some((ALL, true)),
         C::TPrefetchAsync => Some((ALL, true)),
+        // The scalar unit reads the indices, a transfer brings the rows.
+        C::MGather if source.program.arch == Arch::A2a3 && fills_vec(source.func, op) => Some((ALL, false)),
         _ => {
             let pipe = PIPES.iter().position(|&p| p == touch.pipe)?;
             touch.places().next().is_some().then_some((pipe, false))
         }
     }
+}
+
+fn fills_vec(func: &Function, op: Op) -> bool {
+    func.ops[op].dest().and_then(|d| func.ty(d).as_tile()).is_some_and(|t| t.space == Some(Space::Vec))
 }
 
 /// Whether the function that is called, which has to be there, leaves the pipes alone.

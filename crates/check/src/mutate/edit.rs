@@ -1,5 +1,6 @@
 //! Small edits of a function.
 
+use dtype::{DType, Scalar};
 use ir::builder::{NewOp, attrs};
 use ir::{Attr, Builder, Dim, Function, Op, OpData, Opcode, TileType, Type, Value};
 
@@ -42,6 +43,15 @@ impl<'f> Before<'f> {
 
     pub(super) fn constant(&mut self, ty: &Type, value: Attr) -> Value {
         self.value(Opcode::Const, &[], ty.clone(), attrs([("value", value)]))
+    }
+
+    pub(super) fn scalar(&mut self, value: Scalar) -> Value {
+        let attr = match value.as_i64() {
+            _ if value.dtype == DType::Bool => Attr::Bool(value.is_true()),
+            Some(v) => Attr::Int(v),
+            None => Attr::Float(value.as_f64()),
+        };
+        self.constant(&Type::Scalar(value.dtype), attr)
     }
 
     /// `value + delta`, of the value's type.

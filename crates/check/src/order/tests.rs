@@ -328,3 +328,17 @@ fn the_last_use_of_bytes_is_the_last_on_all_paths() {
     let branch = ["load a g", &abs, "scf.if %cond {", "store a h", "}", "store b h"];
     assert_eq!(marked(&branch), [("order-last-use", "tabs", "tstore")]);
 }
+
+#[test]
+fn tiles_that_were_taken_out_do_not_make_a_function_placed() {
+    let mut program = kernel(&[]);
+    let id = crate::testing::kernel(&program);
+    let func = &mut program.functions[id];
+    assert!(is_placed(func));
+    for op in func.walk() {
+        if func.ops[op].opcode == ir::Opcode::AllocTile {
+            ir::builder::detach(func, op);
+        }
+    }
+    assert!(!is_placed(func));
+}

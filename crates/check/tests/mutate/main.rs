@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+mod passes;
+
 use check::mutate::{Fault, Mutation, Partner, Site, apply, sites};
 use ir::Program;
 
