@@ -54,6 +54,8 @@ pub(crate) struct Submit {
     pub(crate) resident: Option<u32>,
     /// The program says by `deps` alone what it follows.
     pub(crate) manual: bool,
+    /// Arguments that the program opted out of tracking.
+    pub(crate) no_dep: Vec<usize>,
 }
 
 #[derive(Clone, Debug)]
@@ -77,6 +79,7 @@ pub(crate) enum Action {
         dtype: DType,
         shape: Vec<Extent>,
         init: Option<Scalar>,
+        manual_dep: bool,
     },
     Slice {
         dst: u32,
@@ -238,7 +241,7 @@ impl Context<'_> {
                     Some(Attr::Float(v)) => Some(Scalar::from_f64(dtype, *v)),
                     Some(_) => return Err("an `init` that is not a number".into()),
                 };
-                Action::Create { dst: reg(result), dtype, shape, init }
+                Action::Create { dst: reg(result), dtype, shape, init, manual_dep: o.attrs.bool("manual_dep") }
             }
             Opcode::TensorSlice => {
                 let mut dims = o.named("dims").iter();
@@ -346,7 +349,10 @@ impl Context<'_> {
         let chip = self.program.arch.chip();
         let vector = kernels.iter().all(|k| core(k) == Some(chip::Core::Vector));
         let capacity = if vector { chip.vector_cores() } else { chip.clusters };
+        let no_dep = o.attrs.ints("no_dep").unwrap_or(&[]);
+        let position = |&i: &i64| usize::try_from(i).ok().filter(|&i| i < args.len()).ok_or(format!("no argument {i}"));
         Ok(Submit {
+            no_dep: no_dep.iter().map(position).collect::<Result<_, _>>()?,
             manual: o.attrs.bool("manual"),
             resident: o.attrs.bool("sync_start").then_some(capacity),
             dst: o.result().map(|v| self.code.reg(v)),

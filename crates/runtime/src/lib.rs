@@ -7,6 +7,7 @@
 //!
 //! * [`history`]: who touched which bytes, and so the edges of a new task.
 //! * [`host`]: what the operations of an orchestration do.
+//! * [`upstream`]: the edges that upstream derives from argument tags, which `Deps::Upstream` obeys alone.
 //! * [`scheduler`]: the tasks in flight, the ready units of work, the workers.
 
 // An error ends a run: its size costs nothing.
@@ -21,7 +22,9 @@ mod orchestrator;
 mod pool;
 mod scheduler;
 mod submit;
+mod upstream;
 
+use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -46,6 +49,28 @@ pub struct Compiled {
     pool: pool::Pool,
 }
 
+/// Which edges between tasks a run obeys.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Deps {
+    /// `deps` of the program, and program order for every two tasks that conflict (semantics rule 18).
+    #[default]
+    Sound,
+    /// Those that upstream's runtime derives, and no other: what its schedule may reorder, this one may.
+    Upstream,
+}
+
+impl FromStr for Deps {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Deps, String> {
+        match text {
+            "sound" => Ok(Deps::Sound),
+            "upstream" => Ok(Deps::Upstream),
+            other => Err(format!("edges `{other}` are not known; `sound` and `upstream` are")),
+        }
+    }
+}
+
 /// How to run.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -53,6 +78,7 @@ pub struct Options {
     pub threads: usize,
     /// Decides which ready unit of work runs next. 0: the oldest.
     pub seed: u64,
+    pub deps: Deps,
     /// Report the values at the points of `docs/ir.md`, "Digests". Implies `record`.
     pub observe: bool,
     /// Report the tasks and every edge, those to tasks long done included.

@@ -14,7 +14,8 @@ use crate::history::History;
 use crate::host::{Action, Dep, Extent, HostOp, Int};
 use crate::scheduler::{Scheduler, Worker};
 use crate::submit::Footprints;
-use crate::{Compiled, Options, Report, interrupted};
+use crate::upstream::TensorMap;
+use crate::{Compiled, Deps, Options, Report, interrupted};
 
 /// The most bytes a fresh tensor may have: beyond any host.
 const MAX_TENSOR: u64 = 1 << 46;
@@ -36,6 +37,7 @@ pub(crate) fn run(compiled: &Compiled, args: &[Arg], options: &Options, threads:
         worker: Worker::with(compiled.pool.take_groups()),
         history: History::new(record),
         declared: History::new(true),
+        tensors: TensorMap::default(),
         footprints: Footprints::default(),
         record,
         spawn: &mut spawn,
@@ -83,6 +85,7 @@ pub(crate) struct Orchestrator<'a, 'b> {
     pub(crate) history: History,
     /// Of the tasks that the program leaves the order of to the runtime; only if accesses are recorded.
     pub(crate) declared: History,
+    pub(crate) tensors: TensorMap,
     pub(crate) footprints: Footprints,
     pub(crate) record: bool,
     pub(crate) spawn: &'b mut dyn FnMut(),
@@ -242,9 +245,12 @@ impl Orchestrator<'_, '_> {
                 self.joins.push(tasks);
                 self.frame.scalars[*dst as usize] = JOIN | (self.joins.len() as u64 - 1);
             }
-            Action::Create { dst, dtype, shape, init } => {
+            Action::Create { dst, dtype, shape, init, manual_dep } => {
                 let shape = self.extents(shape)?;
                 let view = self.create(*dtype, &shape, *init)?;
+                if *manual_dep || self.tensors.has_manual() || self.options.deps == Deps::Upstream {
+                    self.tensors.created(&view, *manual_dep);
+                }
                 if self.record {
                     self.created.push(view.buffer.clone());
                 }

@@ -10,9 +10,11 @@ use machine::{Code, Frame, Touch, whole_region};
 use memory::Arg;
 use trace::{Cause, Edge, Region, Task};
 
+use crate::Deps;
 use crate::host::{Source, Submit, Use};
 use crate::orchestrator::{End, Orchestrator};
 use crate::scheduler::Launch;
+use crate::upstream::Argument;
 
 /// Tasks submitted after which other threads start to help. A run of fewer waits for its end soon.
 const FEW_TASKS: u32 = 8;
@@ -71,6 +73,8 @@ const MAX_FOOTPRINTS: usize = 1 << 14;
 
 /// An access of a task, in absolute addresses.
 struct Access {
+    /// Position of the argument.
+    arg: usize,
     region: Region,
     write: bool,
 }
@@ -122,14 +126,26 @@ impl Orchestrator<'_, '_> {
         let mut before = std::mem::take(&mut self.footprints.before);
         before.clear();
         before.extend(self.deps(&s.deps).into_iter().map(|t| (t, Cause::Explicit)));
-        for a in &self.footprints.accesses {
-            self.history.conflicts(&a.region, a.write, &done, &mut |t, cause| before.push((t, cause)));
+        match self.options.deps {
+            Deps::Sound => {
+                for a in &self.footprints.accesses {
+                    self.history.conflicts(&a.region, a.write, &done, &mut |t, cause| before.push((t, cause)));
+                }
+            }
+            // Nothing leaves the history because of a later write then: that need not come later.
+            Deps::Upstream if !s.manual => {
+                let gone = |t: u32| !self.record && done(t);
+                self.tensors.submit(task, arguments(s, &args), &gone, &mut |from| {
+                    before.push((from, Cause::ReadAfterWrite));
+                });
+            }
+            Deps::Upstream => {}
         }
         for a in &self.footprints.accesses {
             self.history.insert(&a.region, a.write, task, &done);
         }
         if self.options.accesses {
-            self.declare(task, s.manual, &before);
+            self.declare(task, s, &args, &before);
         }
         before.sort_unstable();
         before.dedup_by_key(|b| b.0);
@@ -161,21 +177,27 @@ impl Orchestrator<'_, '_> {
         Ok(task)
     }
 
-    /// Notes the edges that the program declared: its `deps`, and what follows from the accesses of tasks that it did not opt
-    /// out for. (What the run obeys beyond these is this runtime's own care, semantics rule 18.)
-    fn declare(&mut self, task: u32, manual: bool, before: &[(u32, Cause)]) {
+    /// Notes the edges that the program declared: its `deps`, and what follows from the accesses that it did not opt out of
+    /// tracking. (What the run obeys beyond these is this runtime's own care, semantics rule 18.) With upstream's edges: those.
+    fn declare(&mut self, task: u32, s: &Submit, args: &[Arg], before: &[(u32, Cause)]) {
         let report = &mut self.report;
-        let explicit = before.iter().filter(|b| b.1 == Cause::Explicit);
-        report.declared.extend(explicit.map(|&(from, cause)| Edge { from, to: task, cause }));
-        if manual {
+        let obeyed = self.options.deps == Deps::Upstream;
+        let declared = before.iter().filter(|b| obeyed || b.1 == Cause::Explicit);
+        report.declared.extend(declared.map(|&(from, cause)| Edge { from, to: task, cause }));
+        if s.manual || obeyed {
             return;
         }
-        for a in &self.footprints.accesses {
+        let tensors = &self.tensors;
+        let is_out = |at: usize| {
+            s.no_dep.contains(&at) || args.get(at).and_then(Arg::tensor).is_some_and(|view| tensors.is_manual(view))
+        };
+        let tracked = || self.footprints.accesses.iter().filter(|a| !is_out(a.arg));
+        for a in tracked() {
             self.declared.conflicts(&a.region, a.write, &|_| false, &mut |from, cause| {
                 report.declared.push(Edge { from, to: task, cause });
             });
         }
-        for a in &self.footprints.accesses {
+        for a in tracked() {
             self.declared.insert(&a.region, a.write, task, &|_| false);
         }
     }
@@ -206,38 +228,46 @@ impl Orchestrator<'_, '_> {
 
 /// What a task touches in absolute addresses, workspace left out.
 fn accesses(s: &Submit, args: &[Arg], touches: &[Option<Vec<Touch>>], out: &mut Vec<Access>) {
-    let mut add = |region: Region, write: bool| {
-        if !region.is_empty() && !out.iter().any(|a| a.write == write && a.region == region) {
-            out.push(Access { region, write });
+    let mut add = |arg: usize, region: Region, write: bool| {
+        if !region.is_empty() && !out.iter().any(|a| a.arg == arg && a.write == write && a.region == region) {
+            out.push(Access { arg, region, write });
         }
     };
     // Pointers are the tensors, in order.
-    let tensors = || args.iter().zip(&s.uses).filter_map(|(a, &u)| a.tensor().map(|view| (view, u)));
     for touches in touches {
         match touches {
             Some(touches) => {
                 for touch in touches {
-                    let Some((view, used)) = tensors().nth(touch.param as usize) else { continue };
+                    let Some(Argument { at, view, used, .. }) = arguments(s, args).nth(touch.param as usize) else {
+                        continue;
+                    };
                     if used == Use::Workspace {
                         continue;
                     }
                     let size = view.dtype.size() as i64;
                     let base = view.buffer.as_ptr().addr() as i64 + view.offset as i64 * size;
-                    add(touch.region.map_or_else(|| whole_region(view), |r| r.shifted(base)), touch.write);
+                    add(at, touch.region.map_or_else(|| whole_region(view), |r| r.shifted(base)), touch.write);
                 }
             }
             None => {
-                for (view, used) in tensors() {
+                for Argument { at, view, used, .. } in arguments(s, args) {
                     if matches!(used, Use::In | Use::InOut) {
-                        add(whole_region(view), false);
+                        add(at, whole_region(view), false);
                     }
                     if matches!(used, Use::Out | Use::InOut) {
-                        add(whole_region(view), true);
+                        add(at, whole_region(view), true);
                     }
                 }
             }
         }
     }
+}
+
+/// The tensors among the arguments.
+fn arguments<'a>(s: &'a Submit, args: &'a [Arg]) -> impl Iterator<Item = Argument<'a>> + Clone {
+    args.iter().zip(&s.uses).enumerate().filter_map(|(at, (arg, &used))| {
+        Some(Argument { at, view: arg.tensor()?, used, no_dep: s.no_dep.contains(&at) })
+    })
 }
 
 #[cfg(test)]

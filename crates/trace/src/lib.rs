@@ -4,6 +4,7 @@
 //! reports read them.
 
 mod access;
+mod file;
 mod region;
 
 pub use access::{Access, AccessKind, Event, Fifo, HostAccess, Log, Meeting, Memory, Record, Stream, Via};
