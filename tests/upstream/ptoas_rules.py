@@ -32,6 +32,7 @@ _SHAPES |= {
     "scratch",
 }
 _ADDRESSES = {"tile-address", "tile-alignment", "tile-capacity", "over-capacity", "memory-alignment", "memory-capacity"}
+_LEVELS = {"level-address", "level-reserve", "level-assign"}
 _ADDRESSES |= {"memory-reserved", "memory-in-place", "memory-scratch", "memory-overlap", "window", "valid-extent"}
 
 # Words (a pattern; any of them), and rules of ours. The first that matches counts.
@@ -41,7 +42,7 @@ CLASSES = [
     (r"Error: .*--", {None}),
     (
         r"--pto-level=|PlanMemory is skipped|explicit 'base'",
-        {"tile-address", "scratch", "reserved-buffer", "partly-placed"},
+        {"tile-address", "scratch", "scratch-needed", "reserved-buffer", "partly-placed", *_LEVELS},
     ),
     (r"align|overflow|capacity|exceeds|out of range for|no-alias|overlap", _ADDRESSES),
     (
@@ -54,7 +55,7 @@ CLASSES = [
     (r"loc=|space|GM|vec|scaling", {"operand-space", "core", "operand-kind", "cache-target", "fix-pipe"}),
     (r"split|pipe|slot|peer|reserve", {"fifo-init", "fifo-end", "reserved-buffer", "core"}),
     (r"event|flag|barrier|sync", {"sync-event"} | _ATTRIBUTES),
-    (r"\btmp\b", {"scratch", "arity", "operand-types"}),
+    (r"\btmp\b", {"scratch", "scratch-needed", "arity", "operand-types"}),
     (r"attr|mode|one of|exactly|not allow|not accept", _ATTRIBUTES | {"fix-pipe", "arity"}),
     (r"block|region|yield|section|struct", {"region-count", "region-args", "block-end", "struct-field", "core"}),
     (r"function|symbol|callee", {"call", "return-values", "function-params", "reserved-buffer"}),

@@ -122,7 +122,7 @@ pub fn assemble(program: Program, request: &Request) -> Assembled {
     let start = Instant::now();
     let settings = settle(&program, request.settings, &mut done);
     if done.errors.is_empty()
-        && let Err(errors) = verify(&program)
+        && let Err(errors) = verify(&program).and_then(|()| assemble::level_rules(&program, &settings))
     {
         done.errors = errors;
     }
