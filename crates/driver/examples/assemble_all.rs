@@ -8,7 +8,6 @@
 
 use std::time::{Duration, Instant};
 
-use assemble::Tile;
 use assemble::fuse::Statistics;
 use assemble::pass::{Level, Settings, Sync};
 use control::Control;
@@ -33,14 +32,6 @@ fn measure(path: &str, text: &str) -> Option<Measured> {
     Some(Measured { all, checks: done.times().1, done })
 }
 
-/// The most bytes that are in use at one operation: no plan needs less.
-fn at_once(tiles: &[&Tile]) -> u64 {
-    let live = |tile: &Tile, at: u32| tile.live.iter().any(|l| l.first <= at && at <= l.last);
-    // The maximum is where some tile begins to be needed.
-    let starts = tiles.iter().flat_map(|t| &t.live).map(|l| l.first);
-    starts.map(|at| tiles.iter().filter(|t| live(t, at)).map(|t| t.bytes).sum()).max().unwrap_or(0)
-}
-
 fn ms(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
@@ -48,7 +39,7 @@ fn ms(time: Duration) -> f64 {
 fn main() {
     let paths: Vec<String> = std::env::args().skip(1).collect();
     let (mut times, mut checks, mut failed) = (Vec::new(), Duration::ZERO, 0);
-    let (mut fused, mut planned, mut least) = (Statistics::default(), 0, 0);
+    let (mut fused, mut planned, mut least) = (Statistics::default(), 0u64, 0u64);
     for path in &paths {
         let Ok(text) = std::fs::read_to_string(path) else {
             println!("cannot read {path}");
@@ -69,11 +60,8 @@ fn main() {
         }
         if let Ok(plan) = assemble::plan(input, &Settings::new(Level::Two).place) {
             for function in &plan.functions {
-                for space in chip::Space::ALL {
-                    let tiles: Vec<&Tile> = function.tiles.iter().filter(|t| t.space == space).collect();
-                    planned += tiles.iter().map(|t| t.address + t.bytes).max().unwrap_or(0);
-                    least += at_once(&tiles);
-                }
+                planned += function.spaces.iter().map(|s| s.planned).sum::<u64>();
+                least += function.spaces.iter().map(|s| s.least).sum::<u64>();
             }
         }
     }
@@ -87,7 +75,7 @@ fn main() {
     }
     if fused.groups > 0 {
         println!(
-            "fusion: {} operations in {} groups, so many loops fewer: {}; {} results stay in registers; \
+            "fusion: {} operations in {} groups, so many loops fewer: {}; {} results need not reach the scratchpad; \
              scratchpad traffic of groups {} bytes, saved {} ({:.0} %)",
             fused.ops,
             fused.groups,
@@ -100,7 +88,7 @@ fn main() {
     }
     if planned > 0 {
         println!(
-            "planned: {planned} bytes of all spaces; no plan needs less than {least} ({:.3} times)",
+            "planned: {planned} bytes of all spaces; most in use at once {least} ({:.3} times)",
             planned as f64 / least.max(1) as f64
         );
     }
